@@ -1,0 +1,345 @@
+"""Build a student's class, load weights, call it: the one place that touches what a student wrote.
+
+Runs wherever the student's code runs, in a worker or in the student's own process. Everything that
+goes wrong there leaves as a `SubmissionError`, everything that comes out leaves as plain tensors.
+"""
+
+from __future__ import annotations
+
+import builtins
+import random
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+import torch
+from torch import nn
+
+from grader.from_scratch import OperatorWatch
+from grader.loader import SubmissionModules
+from grader.submission import (
+    Answer,
+    BadReturn,
+    Call,
+    NotImportable,
+    OutOfMemory,
+    PartMissing,
+    Raised,
+    StubReached,
+    SubmissionError,
+    Target,
+    Tensors,
+    Use,
+    WrongParameters,
+)
+from grader.wire import DTYPE_NAMES, MAX_BODY_BYTES
+
+MAX_TEXT = 500
+"""Characters of a student's error message that are kept."""
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+
+
+class Adapter:
+    """Answers calls with the code of one submission.
+
+    Args:
+        modules: the submission's files.
+        own_process: the student sits before this process: Ctrl-C is theirs, not the code's.
+        keep_errors: let the student's exceptions through as they are, for a debugger.
+    """
+
+    def __init__(
+        self,
+        modules: SubmissionModules,
+        *,
+        own_process: bool = False,
+        keep_errors: bool = False,
+    ) -> None:
+        self._modules = modules
+        self._own_process = own_process
+        self._keep_errors = keep_errors
+        self._classes: dict[str, type[nn.Module] | SubmissionError] = {}
+        self.uses: dict[Use, None] = {}
+
+    def answer(self, call: Call) -> Answer:
+        """Answer one call, or raise the `SubmissionError` that says why not."""
+        _reset_torch(call.seed)
+        with self._modules.installed():
+            operation: Callable[[Call], Answer] = getattr(self, f"_{call.operation}")
+            return operation(call)
+
+    def _forward(self, call: Call) -> Answer:
+        modules = self._build_all(call)
+        answer = Answer()
+        for run in call.runs:
+            inputs = {name: tensor.clone() for name, tensor in run.items()}
+            with torch.no_grad():
+                outputs = self._run(call, modules, inputs)
+            answer.runs.append(self._collect(outputs))
+            if call.watch_arguments:
+                changed = [name for name in run if not _unchanged(inputs[name], run[name])]
+                answer.facts.setdefault("changed", []).extend(changed)
+        return answer
+
+    def _gradients(self, call: Call) -> Answer:
+        modules = self._build_all(call)
+        answer = Answer()
+        for run in call.runs:
+            inputs = {
+                name: tensor.clone().requires_grad_(tensor.is_floating_point())
+                for name, tensor in run.items()
+                if not name.startswith("grad.")
+            }
+            outputs = self._run(call, modules, inputs)
+            parameters = {
+                (f"{index}.{name}" if call.depth > 1 else name): parameter
+                for index, module in enumerate(modules)
+                for name, parameter in module.named_parameters(remove_duplicate=False)
+            }
+            sources = {n: t for n, t in inputs.items() if t.requires_grad} | parameters
+            for tensor in sources.values():
+                tensor.grad = None
+            heads = [name for name, output in outputs.items() if output.requires_grad]
+            heads = [name for name in heads if f"grad.{name}" in run]
+            with self._student_code("the backward pass of " + call.target.class_name):
+                if heads:
+                    torch.autograd.backward(
+                        [outputs[name] for name in heads], [run[f"grad.{name}"] for name in heads]
+                    )
+            gradients = {n: tensor.grad for n, tensor in sources.items() if tensor.grad is not None}
+            answer.runs.append(self._collect(gradients, "the gradient of "))
+            answer.facts.setdefault("heads", []).append(heads)
+        return answer
+
+    def _parameters(self, call: Call) -> Answer:
+        """Report name, shape, whether it trains, and which distinct parameter it is."""
+        module = self._build(call)
+        seen: dict[int, int] = {}
+        with self._student_code("reading the parameters"):
+            facts = [
+                [name, list(p.shape), bool(p.requires_grad), seen.setdefault(id(p), len(seen))]
+                for name, p in module.named_parameters(remove_duplicate=False)
+            ]
+        return Answer(facts={"parameters": facts})
+
+    def _construct(self, call: Call) -> Answer:
+        """Report what the constructor raises, as the names of the exception's classes."""
+        found = self._class(call.target)
+        try:
+            found(**call.config)
+        except NotImplementedError as error:
+            raise self._outcome(error, call.target.class_name, Raised) from error
+        except Exception as error:
+            return Answer(facts={"raised": [kind.__name__ for kind in type(error).__mro__]})
+        return Answer(facts={"raised": []})
+
+    # --- steps ---------------------------------------------------------------------------------
+
+    def _class(self, target: Target) -> type[nn.Module]:
+        if target.part not in self._classes:
+            try:
+                self._classes[target.part] = self._import_class(target)
+            except SubmissionError as error:
+                self._classes[target.part] = error
+        found = self._classes[target.part]
+        if isinstance(found, SubmissionError):
+            raise found
+        return found
+
+    def _import_class(self, target: Target) -> type[nn.Module]:
+        path = self._modules.parts.get(target.part)
+        if path is None:
+            raise PartMissing(f"{target.part}.py is not in the submission")
+        with self._student_code(f"importing {path}", NotImportable):
+            module = self._modules.import_part(target.part)
+        found = getattr(module, target.class_name, None)
+        if found is None:
+            defined = [name for name, value in vars(module).items() if isinstance(value, type)]
+            own = [name for name in defined if vars(module)[name].__module__ == module.__name__]
+            classes = ", ".join(own[:8]) or "no class at all"
+            raise PartMissing(f"{path} defines {classes}, not {target.class_name}", path)
+        if not isinstance(found, type) or not issubclass(found, nn.Module):
+            raise BadReturn(f"{target.class_name} is not a subclass of torch.nn.Module", path)
+        return found
+
+    def _build(self, call: Call) -> nn.Module:
+        found = self._class(call.target)
+        with self._student_code(f"{call.target.class_name}({_arguments(call.config)})"):
+            module = found(**call.config)
+            module.to(call.dtype)
+            module.train(call.training)
+        return module
+
+    def _build_all(self, call: Call) -> list[nn.Module]:
+        modules = []
+        for index in range(call.depth):
+            module = self._build(call)
+            if call.weights is not None:
+                prefix = f"{index}." if call.depth > 1 else ""
+                with self._student_code(f"loading weights into {call.target.class_name}"):
+                    _load(module, call.weights, prefix, required=call.weights_required)
+            modules.append(module)
+        return modules
+
+    def _run(
+        self, call: Call, modules: list[nn.Module], inputs: dict[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Chain the modules; of all but the last only the first output goes on."""
+        positional = [inputs[name] for name in call.target.positional if name in inputs]
+        keywords: dict[str, Any] = dict(call.arguments)
+        keywords |= {n: t for n, t in inputs.items() if n not in call.target.positional}
+        outputs: tuple[Any, ...] = tuple(positional)
+        with self._watch(call.target.part), self._student_code(f"{call.target.class_name}.forward"):
+            for module in modules:
+                returned = module(*outputs[: len(positional)], **keywords)
+                outputs = _outputs(returned, call.target)
+        return dict(zip(call.target.outputs, outputs, strict=True))
+
+    def _collect(
+        self, tensors: Mapping[str, torch.Tensor], called: str = ""
+    ) -> dict[str, torch.Tensor]:
+        with self._student_code("reading what was returned", BadReturn):
+            return {name: _plain(called + name, tensor) for name, tensor in tensors.items()}
+
+    @contextmanager
+    def _watch(self, part: str) -> Iterator[None]:
+        watch = OperatorWatch(self._modules, part)
+        try:
+            with watch:
+                yield
+        finally:
+            self.uses |= watch.uses
+
+    @contextmanager
+    def _student_code(
+        self, doing: str, kind: type[SubmissionError] = Raised
+    ) -> Iterator[None]:
+        """Turn whatever comes out of the student's code into the outcome that it is."""
+        try:
+            yield
+        except SubmissionError:
+            raise
+        except BaseException as error:
+            if self._own_process and isinstance(error, KeyboardInterrupt):
+                raise
+            if self._keep_errors and not isinstance(error, NotImplementedError):
+                raise
+            raise self._outcome(error, doing, kind) from error
+
+    def _outcome(
+        self, error: BaseException, doing: str, kind: type[SubmissionError]
+    ) -> SubmissionError:
+        where = self._where(error)
+        if isinstance(error, NotImplementedError):
+            return StubReached(f"{doing} is not implemented yet", where)
+        if _is_out_of_memory(error):
+            return OutOfMemory(f"{doing} asked for more memory than there is", where)
+        return kind(f"{doing} raised {_describe(error)}", where)
+
+    def _where(self, error: BaseException) -> str:
+        if isinstance(error, SyntaxError) and error.filename is not None:
+            path = self._modules.path_of(error.filename)
+            if path is not None:
+                return f"{path}:{error.lineno}"
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            path = self._modules.path_of(frame.filename)
+            if path is not None:
+                return f"{path}:{frame.lineno}"
+        return ""
+
+
+def _reset_torch(seed: int) -> None:
+    """Undo what a submission may have set for the whole process, and seed what it may draw from."""
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    torch.default_generator.manual_seed(seed)
+    numpy.random.seed(seed)
+    random.seed(seed)
+
+
+def _load(module: nn.Module, weights: Tensors, prefix: str, *, required: bool) -> None:
+    wanted = {name.removeprefix(prefix): t for name, t in weights.items() if name.startswith(prefix)}
+    own = dict(module.named_parameters(remove_duplicate=False))
+    absent = [name for name in wanted if name not in own]
+    misshapen = [name for name in wanted if name in own and own[name].shape != wanted[name].shape]
+    if absent or misshapen:
+        if required:
+            names = ", ".join([*absent, *misshapen][:4])
+            raise WrongParameters(f"the parameters {names} are missing or have another shape")
+        return
+    with torch.no_grad():
+        for name, tensor in wanted.items():
+            own[name].copy_(tensor)
+
+
+def _outputs(returned: object, target: Target) -> tuple[Any, ...]:
+    if len(target.outputs) == 1:
+        returned = (returned,)
+    if not isinstance(returned, (tuple, list)) or len(returned) != len(target.outputs):
+        raise BadReturn(
+            f"{target.class_name}.forward returns {_kind(returned)}, not ({', '.join(target.outputs)})"
+        )
+    for name, value in zip(target.outputs, returned, strict=True):
+        if not isinstance(value, torch.Tensor):
+            raise BadReturn(f"{target.class_name}.forward returns {_kind(value)} as {name}, not a tensor")
+    return tuple(returned)
+
+
+def _plain(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """Return the values as an ordinary CPU tensor, or say why they are none."""
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+        raise BadReturn(f"{name} is not a plain tensor but {str(tensor.layout).removeprefix('torch.')}")
+    if tensor.device.type != "cpu":
+        raise BadReturn(f"{name} is on the device {tensor.device.type}, the inputs are on the cpu")
+    if tensor.dtype not in DTYPE_NAMES:
+        raise BadReturn(f"{name} has dtype {tensor.dtype}, which no output can have")
+    if tensor.numel() * tensor.element_size() > MAX_BODY_BYTES // 4:
+        raise BadReturn(f"{name} has shape {tuple(tensor.shape)}, which is far too large")
+    # A copy of its own: the student may write into the same memory in the next run.
+    plain = tensor.detach().as_subclass(torch.Tensor)
+    return plain.clone(memory_format=torch.contiguous_format)
+
+
+def _unchanged(used: torch.Tensor, given: torch.Tensor) -> bool:
+    return used.shape == given.shape and used.dtype == given.dtype and torch.equal(used, given)
+
+
+def _arguments(config: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in config.items())
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, torch.Tensor):
+        return "a single tensor"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {_text(type(value).__name__)}"
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or "can't allocate memory" in _message(error)
+
+
+def _describe(error: BaseException) -> str:
+    kind, message = _text(type(error).__name__), _text(_message(error))
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        message = _text(str(error.msg))
+    return f"{kind}: {message}" if message else kind
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return builtins.str(error)
+    except BaseException:  # a hostile __str__ may raise anything
+        return "(its message could not be read)"
+
+
+def _text(message: str) -> str:
+    """Cut a student's text to size and take out what differs from run to run."""
+    return _ADDRESS.sub("0x...", message[: 4 * MAX_TEXT])[:MAX_TEXT]

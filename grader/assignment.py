@@ -1,0 +1,134 @@
+"""`assignment.toml` as data: parts, checks, limits and policy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from grader.submission import Target
+
+ASSIGNMENT_FILE = Path(__file__).with_name("assignment.toml")
+VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
+FROM_SCRATCH_POLICIES = ("withhold", "flag")
+
+
+class AssignmentError(Exception):
+    """`assignment.toml` says something that it cannot mean; staff must mend it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of the homework.
+
+    Attributes:
+        inputs: names of the tensors handed over in order, with their shapes.
+        outputs: names of the tensors returned in order, with their shapes.
+    """
+
+    name: str
+    title: str
+    file: str
+    class_name: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+
+    @property
+    def target(self) -> Target:
+        """The part's class, as a call names it."""
+        return Target(self.name, self.class_name, tuple(self.inputs), tuple(self.outputs))
+
+
+@dataclass(frozen=True)
+class CheckEntry:
+    """What `assignment.toml` says of one check; `hidden` checks stay with staff."""
+
+    id: str
+    part: str
+    points: float
+    title: str
+    hidden: bool
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The whole file."""
+
+    title: str
+    parts: Mapping[str, Part]
+    checks: Mapping[str, CheckEntry]
+    limits: Mapping[str, float]
+    from_scratch: str
+    hidden_visibility: str
+
+    @property
+    def files(self) -> dict[str, str]:
+        """File name by part."""
+        return {name: part.file for name, part in self.parts.items()}
+
+    @property
+    def classes(self) -> dict[str, str]:
+        """Class name by part."""
+        return {name: part.class_name for name, part in self.parts.items()}
+
+    def checks_of(self, part: str) -> list[CheckEntry]:
+        """The part's checks in order, public ones first."""
+        return [check for check in self.checks.values() if check.part == part]
+
+
+@lru_cache(maxsize=1)
+def load_assignment(path: Path = ASSIGNMENT_FILE) -> Assignment:
+    """Read and check the assignment.
+
+    Raises:
+        AssignmentError: a key is missing or a value is out of its range.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        parts = {name: _part(name, entry) for name, entry in raw["parts"].items()}
+        checks = {check.id: check for name in parts for check in _checks(name, raw["checks"][name])}
+        assignment = Assignment(
+            title=raw["title"],
+            parts=parts,
+            checks=checks,
+            limits=raw["limits"],
+            from_scratch=_one_of("from_scratch", raw["policy"], FROM_SCRATCH_POLICIES),
+            hidden_visibility=_one_of("hidden_visibility", raw["policy"], VISIBILITIES),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise AssignmentError(f"{path.name}: {type(error).__name__}: {error}") from error
+    return assignment
+
+
+def _part(name: str, entry: Mapping[str, Any]) -> Part:
+    return Part(
+        name, entry["title"], entry["file"], entry["class"], entry["inputs"], entry["outputs"]
+    )
+
+
+def _checks(part: str, groups: Mapping[str, Any]) -> list[CheckEntry]:
+    found = []
+    for group in ("public", "hidden"):
+        for name, entry in groups.get(group, {}).items():
+            if entry["points"] < 0:
+                raise ValueError(f"points of {part}.{name} must not be negative, got {entry['points']}")
+            check_id = f"{part}.{name}"
+            found.append(
+                CheckEntry(check_id, part, entry["points"], entry["title"], group == "hidden")
+            )
+    return found
+
+
+def _one_of(key: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -> str:
+    value = str(table[key])
+    if value not in allowed:
+        raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {value}")
+    return value

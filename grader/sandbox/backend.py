@@ -1,0 +1,180 @@
+"""`SandboxSubmission`: the seam over a worker process, the only backend that a grade comes from."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from grader.sandbox.budget import Budget, Stopwatch, TimeLimits
+from grader.sandbox.channel import CallTimedOut, Channel, ChannelClosed
+from grader.sandbox.confine import Limits
+from grader.sandbox.protocol import (
+    pack_call,
+    unpack_answer,
+    unpack_error,
+    unpack_uses,
+)
+from grader.sandbox.zygote import WorkerProcess
+from grader.submission import Answer, Call, Died, OutOfTime, SubmissionError, TimedOut, Use
+from grader.text import clean
+from grader.wire import MalformedFrame
+
+MAX_RESTARTS = 200
+"""Fresh workers for one submission; dying costs little, but not nothing."""
+
+
+class WorkerSource(Protocol):
+    """Who makes workers and ends them: a `Zygote`."""
+
+    def spawn(self, limits: Limits) -> WorkerProcess: ...
+    def reap(self, worker: WorkerProcess) -> int: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """A submission as it goes to the worker.
+
+    Attributes:
+        files: bytes of the Python files, by POSIX path.
+        parts: path of each part's file.
+        classes: the contract's class of each part.
+    """
+
+    files: Mapping[str, bytes]
+    parts: Mapping[str, str]
+    classes: Mapping[str, str]
+
+
+class SandboxSubmission:
+    """A submission that runs in a worker, and in a fresh one after every fatal outcome."""
+
+    def __init__(
+        self, source: Source, workers: WorkerSource, time_limits: TimeLimits, limits: Limits
+    ) -> None:
+        self.budget = Budget(time_limits)
+        self.layers: dict[str, bool] = {}
+        self._source = source
+        self._workers = workers
+        self._limits = limits
+        self._channel: Channel | None = None
+        self._restarts = 0
+        self._output = bytearray()
+        self._uses: dict[Use, None] = {}
+
+    def call(self, call: Call) -> Answer:
+        """Ask the worker; see `Submission.call`."""
+        if self.budget.exhausted:
+            limit_s = self.budget.limits.submission_s
+            raise OutOfTime(f"the submission has used up its {limit_s:g} s; this was not run")
+        head, tensors = self._ask({"call": None}, call)
+        self._uses |= dict.fromkeys(self._checked(unpack_uses, head.get("uses")))
+        if "error" in head:
+            raise self._checked(unpack_error, head["error"])
+        answer: Answer = self._checked(unpack_answer, head.get("answer"), tensors, len(call.runs))
+        return answer
+
+    def forbidden_uses(self) -> list[Use]:
+        """See `Submission.forbidden_uses`; of the files sent, nothing else can be named."""
+        uses = [use for use in self._uses if use.file in self._source.files]
+        return sorted(uses, key=lambda use: (use.part, use.file, use.line, use.operator))
+
+    @property
+    def output(self) -> str:
+        """What the submission printed, cut to `MAX_OUTPUT_BYTES`."""
+        if self._channel is not None:
+            self._channel.drain()
+        printed = self._output + (self._channel.output if self._channel else b"")
+        return clean(printed.decode(errors="replace"), limit=64 << 10)
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._channel is not None:
+            self._end_worker()
+
+    # --- the worker ------------------------------------------------------------------------------
+
+    def _ask(
+        self, head: dict[str, Any], call: Call
+    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        head["call"], tensors = pack_call(call)
+        channel = self._channel or self._start_worker()
+        return self._exchange(channel, head, tensors)
+
+    def _exchange(
+        self, channel: Channel, head: dict[str, Any], tensors: dict[str, torch.Tensor]
+    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        limit_s = self.budget.next_call_s()
+        stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget.limits.wall_factor)
+        try:
+            return channel.ask(head, tensors, stopwatch)
+        except CallTimedOut:
+            self.budget.timeouts += 1
+            self._end_worker()
+            raise TimedOut(f"no answer within {limit_s:g} s of computing") from None
+        except ChannelClosed:
+            raise Died(self._how_it_ended(self._end_worker())) from None
+        except MalformedFrame as error:
+            self._end_worker()
+            raise Died(f"the worker's answer could not be read: {error}") from error
+        finally:
+            self.budget.spend(stopwatch.taken_s())
+
+    def _start_worker(self) -> Channel:
+        if self._restarts >= MAX_RESTARTS:
+            raise Died(f"the process had ended {MAX_RESTARTS} times; it was not started again")
+        self._restarts += 1
+        channel = self._channel = Channel(self._workers.spawn(self._limits))
+        paths = list(self._source.files)
+        opening = {
+            "files": paths,
+            "parts": dict(self._source.parts),
+            "classes": dict(self._source.classes),
+        }
+        tensors = {
+            f"file.{index}": _bytes_tensor(self._source.files[path])
+            for index, path in enumerate(paths)
+        }
+        head, _ = self._exchange(channel, {"open": opening}, tensors)
+        self.layers = dict(head["opened"]["layers"])
+        self._uses |= dict.fromkeys(unpack_uses(head["opened"]["uses"]))
+        return channel
+
+    def _end_worker(self) -> int:
+        channel = self._channel
+        assert channel is not None  # noqa: S101 - only called while there is one
+        self._channel = None
+        channel.drain()
+        self._output += channel.output
+        return self._workers.reap(channel.process)
+
+    def _checked(self, unpack: Any, *arguments: Any) -> Any:
+        """Unpack a part of the worker's answer; one that is malformed ends the worker."""
+        try:
+            return unpack(*arguments)
+        except MalformedFrame as error:
+            if self._channel is not None:
+                self._end_worker()
+            raise Died(f"the worker's answer could not be read: {error}") from error
+
+    @staticmethod
+    def _how_it_ended(status: int) -> str:
+        if status >= 0:
+            return f"the code ended its own process (exit code {status})"
+        try:
+            name = signal.Signals(-status).name
+        except ValueError:
+            name = f"signal {-status}"
+        return f"the process that ran the code was ended by {name}"
+
+
+def _bytes_tensor(data: bytes) -> torch.Tensor:
+    if not data:
+        return torch.empty(0, dtype=torch.uint8)
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+
+__all__ = ["SandboxSubmission", "Source", "SubmissionError"]

@@ -1,0 +1,103 @@
+"""How long a submission may take: for a call, for a check, in all.
+
+Time is the worker's own CPU time where the system tells it, so that a busy machine costs no points; a
+larger limit of wall time ends what sleeps or waits.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TimeLimits:
+    """Limits in seconds of CPU time; wall time may be `wall_factor` times as long.
+
+    Attributes:
+        call_s: one call.
+        impatient_call_s: one call, once `patience` calls have timed out. What hangs everywhere then
+            costs little, and what does not hang is unharmed.
+        check_s: all calls of one check.
+        submission_s: everything.
+    """
+
+    call_s: float = 4.0
+    impatient_call_s: float = 0.5
+    patience: int = 3
+    check_s: float = 30.0
+    submission_s: float = 240.0
+    wall_factor: float = 5.0
+
+
+class Budget:
+    """What is left of a submission's time."""
+
+    def __init__(self, limits: TimeLimits) -> None:
+        self.limits = limits
+        self.used_s = 0.0
+        self.timeouts = 0
+        self._check_started_s = 0.0
+
+    def begin_check(self) -> None:
+        """Start the next check's own limit."""
+        self._check_started_s = self.used_s
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the whole submission's time is used up."""
+        return self.used_s >= self.limits.submission_s
+
+    def next_call_s(self) -> float:
+        """The CPU time that the next call may take; 0 when the check's or all time is used up."""
+        limits = self.limits
+        call_s = limits.call_s if self.timeouts < limits.patience else limits.impatient_call_s
+        check_s = limits.check_s - (self.used_s - self._check_started_s)
+        return max(0.0, min(call_s, check_s, limits.submission_s - self.used_s))
+
+    def spend(self, seconds: float) -> None:
+        """Book what a call took."""
+        self.used_s += seconds
+
+
+class Stopwatch:
+    """Measures one call of a worker, in the CPU time of its process and in wall time.
+
+    Args:
+        pid: the worker.
+        cpu_s: the CPU time that it may take.
+        wall_factor: how much more wall time than CPU time it may take.
+    """
+
+    def __init__(self, pid: int, cpu_s: float, wall_factor: float) -> None:
+        self._pid = pid
+        self._cpu_s = cpu_s
+        self._wall_s = cpu_s * wall_factor
+        self._cpu_start = _cpu_time(pid)
+        self._wall_start = time.monotonic()
+
+    def taken_s(self) -> float:
+        """CPU seconds so far; wall seconds where the system does not tell another process' time."""
+        if self._cpu_start is None:
+            return time.monotonic() - self._wall_start
+        now = _cpu_time(self._pid)
+        return 0.0 if now is None else now - self._cpu_start
+
+    def wait_s(self) -> float:
+        """How long to wait before looking again; 0 when the time is up."""
+        left_s = self._wall_s - (time.monotonic() - self._wall_start)
+        if self._cpu_start is not None:
+            left_s = min(left_s, self._cpu_s - self.taken_s())
+        return max(0.0, left_s)
+
+
+def _cpu_time(pid: int) -> float | None:
+    """CPU seconds that a process has used, all threads together, or None."""
+    if sys.platform != "linux":
+        return None
+    # The kernel's clock id of another process, as clock_getcpuclockid(3) computes it.
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return None

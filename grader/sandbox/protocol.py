@@ -1,0 +1,121 @@
+"""What stands in the frames: calls, answers and errors as JSON and named tensors, and back again.
+
+What comes from a worker is checked field by field: the student's code may have written it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from grader.submission import ERRORS, Answer, Call, SubmissionError, Target, Use
+from grader.text import one_line
+from grader.wire import DTYPES, MalformedFrame
+
+Tensors = dict[str, torch.Tensor]
+
+
+def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
+    """Flatten a call into JSON and named tensors; `unpack_call` undoes it."""
+    head = {
+        "target": [call.target.part, call.target.class_name, call.target.positional, call.target.outputs],
+        "operation": call.operation,
+        "config": dict(call.config),
+        "weights": call.weights is not None,
+        "weights_required": call.weights_required,
+        "runs": len(call.runs),
+        "arguments": dict(call.arguments),
+        "training": call.training,
+        "dtype": str(call.dtype).removeprefix("torch."),
+        "seed": call.seed,
+        "depth": call.depth,
+        "watch_arguments": call.watch_arguments,
+    }
+    tensors = {f"w/{name}": tensor for name, tensor in (call.weights or {}).items()}
+    for index, run in enumerate(call.runs):
+        tensors |= {f"{index}/{name}": tensor for name, tensor in run.items()}
+    return head, tensors
+
+
+def unpack_call(head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> Call:
+    """Rebuild the call that `pack_call` flattened."""
+    part, class_name, positional, outputs = head["target"]
+    weights = _group(tensors, "w")
+    return Call(
+        target=Target(part, class_name, tuple(positional), tuple(outputs)),
+        operation=head["operation"],
+        config=head["config"],
+        weights=weights if head["weights"] else None,
+        weights_required=head["weights_required"],
+        runs=[_group(tensors, str(index)) for index in range(head["runs"])],
+        arguments=head["arguments"],
+        training=head["training"],
+        dtype=DTYPES[head["dtype"]],
+        seed=head["seed"],
+        depth=head["depth"],
+        watch_arguments=head["watch_arguments"],
+    )
+
+
+def pack_answer(answer: Answer) -> tuple[dict[str, Any], Tensors]:
+    """Flatten an answer into JSON and named tensors; `unpack_answer` undoes it."""
+    head = {"answer": {"runs": len(answer.runs), "facts": answer.facts}}
+    tensors = {
+        f"{index}/{name}": tensor
+        for index, run in enumerate(answer.runs)
+        for name, tensor in run.items()
+    }
+    return head, tensors
+
+
+def unpack_answer(head: object, tensors: Mapping[str, torch.Tensor], runs: int) -> Answer:
+    """Rebuild the answer that `pack_answer` flattened.
+
+    Args:
+        runs: how many were asked for; an answer has so many, or none.
+    """
+    if not isinstance(head, dict) or not isinstance(head.get("facts"), dict):
+        raise MalformedFrame("the answer has no facts")
+    if head.get("runs") not in (0, runs):
+        raise MalformedFrame(f"the answer is not about the {runs} runs that were asked for")
+    return Answer([_group(tensors, str(index)) for index in range(head["runs"])], head["facts"])
+
+
+def pack_error(error: SubmissionError) -> dict[str, Any]:
+    """An error as JSON; `unpack_error` undoes it."""
+    kind = type(error).__name__
+    return {"error": {"kind": kind, "sentence": error.sentence, "where": error.where}}
+
+
+def unpack_error(head: object) -> SubmissionError:
+    """Rebuild the error, its text made safe to show."""
+    if not isinstance(head, dict) or not all(isinstance(text, str) for text in head.values()):
+        raise MalformedFrame("the error is not made of texts")
+    if set(head) != {"kind", "sentence", "where"} or head["kind"] not in ERRORS:
+        raise MalformedFrame("the error is of no known kind")
+    return ERRORS[head["kind"]](one_line(head["sentence"]), one_line(head["where"], 200))
+
+
+def pack_uses(uses: Iterable[Use]) -> list[list[Any]]:
+    """Forbidden uses as JSON; `unpack_uses` undoes it."""
+    return [[use.part, use.file, use.line, use.operator] for use in uses]
+
+
+def unpack_uses(head: object) -> list[Use]:
+    """Rebuild the forbidden uses, their texts made safe to show."""
+    if not isinstance(head, list) or len(head) > 1000:
+        raise MalformedFrame("the forbidden uses are no list")
+    uses = []
+    for entry in head:
+        if not isinstance(entry, list) or [type(field) for field in entry] != [str, str, int, str]:
+            raise MalformedFrame("a forbidden use is not part, file, line and operator")
+        part, file, line, operator = entry
+        uses.append(Use(one_line(part, 100), one_line(file, 200), line, one_line(operator, 200)))
+    return uses
+
+
+def _group(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    start = f"{prefix}/"
+    return {n.removeprefix(start): t for n, t in tensors.items() if n.startswith(start)}

@@ -1,0 +1,91 @@
+"""The worker's side: read a frame, let the student's code answer it, write a frame.
+
+Frames in: ``{"open": …}`` with the submission's files, then any number of ``{"call": …}``. Frames
+out: ``{"opened": …}``, ``{"answer": …}`` or ``{"error": …}``, always with the id that was asked.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from grader.adapters import Adapter
+from grader.from_scratch import uses_in_source
+from grader.loader import SubmissionModules
+from grader.sandbox.protocol import pack_answer, pack_error, pack_uses, unpack_call
+from grader.submission import SubmissionError
+from grader.wire import HEADER, decode, decode_header, encode
+
+SOCKET_FD = 3
+
+
+def serve(read: Callable[[int], bytes], write: Callable[[bytes], None], layers: Mapping[str, bool]) -> None:
+    """Answer frames until the grader closes its end; never returns anything to a caller that matters."""
+    call_id, head, tensors = _receive(read)
+    modules = SubmissionModules(
+        {path: bytes(tensors[f"file.{i}"].numpy()) for i, path in enumerate(head["open"]["files"])},
+        head["open"]["parts"],
+    )
+    # The source is searched before any of it runs, so this first answer is the harness' own word.
+    uses = uses_in_source(modules, head["open"]["classes"])
+    opened = {"layers": dict(layers), "uses": pack_uses(uses)}
+    write(encode(call_id, {"opened": opened}, {}))
+
+    hide_harness()
+    adapter = Adapter(modules)
+    while True:
+        call_id, head, tensors = _receive(read)
+        reported = len(adapter.uses)
+        try:
+            answer = adapter.answer(unpack_call(head["call"], tensors))
+            reply, body = pack_answer(answer)
+        except SubmissionError as error:
+            reply, body = pack_error(error), {}
+        reply["uses"] = pack_uses(list(adapter.uses)[reported:])
+        write(encode(call_id, reply, body))
+
+
+def hide_harness() -> None:
+    """Take the harness out of what `import` finds; a submission's own `grader.py` then counts."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
+        del sys.modules[name]
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path[:] = [entry for entry in sys.path if entry and os.path.abspath(entry) != root]
+    sys.argv[:] = [""]
+
+
+def read_exactly(fd: int) -> Callable[[int], bytes]:
+    """Return a reader of exactly so many bytes; the end of the stream ends the process."""
+
+    def read(size: int) -> bytes:
+        received = bytearray()
+        while len(received) < size:
+            chunk = os.read(fd, size - len(received))
+            if not chunk:
+                os._exit(0)
+            received += chunk
+        return bytes(received)
+
+    return read
+
+
+def write_all(fd: int) -> Callable[[bytes], None]:
+    """Return a writer of whole frames."""
+
+    def write(data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+
+    return write
+
+
+def _receive(read: Callable[[int], bytes]) -> tuple[int, dict[str, Any], dict[str, torch.Tensor]]:
+    call_id, head_bytes, body_bytes = decode_header(read(HEADER.size))
+    head, tensors = decode(read(head_bytes), read(body_bytes))
+    return call_id, head, tensors
+

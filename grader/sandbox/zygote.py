@@ -1,0 +1,228 @@
+"""A clean, warm process that forks a worker for each submission, in milliseconds.
+
+It has torch and the worker's own modules in memory; never the reference, the checks or a result. A
+grading process makes its zygote before it imports any of those (`start_by_fork`); a process that holds
+them already, or runs where forking after torch is unsafe, starts a fresh one (`start_by_exec`).
+
+The control socket carries one JSON line per request, ``spawn`` with the worker's two ends as file
+descriptors, or ``reap``; and one JSON line per reply.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from grader.sandbox.confine import Limits, confine
+
+THREAD_VARIABLES = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""A fork after a multi-threaded torch operator hangs; with one thread there is none to lose."""
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_BOOT = "import sys; sys.path.insert(0, {root!r}); from grader.sandbox.zygote import main; main({fd})"
+
+
+class ZygoteGone(Exception):
+    """The zygote does not answer: the grader's own fault, never the student's."""
+
+
+@dataclass
+class WorkerProcess:
+    """The grader's hold on a worker.
+
+    Attributes:
+        pid: its process id, in the grader's eyes.
+        socket: frames go in and come out here.
+        output: what it prints comes out here.
+    """
+
+    pid: int
+    socket: socket.socket
+    output: socket.socket
+
+    def close(self) -> None:
+        """Give up both ends."""
+        self.socket.close()
+        self.output.close()
+
+
+class Zygote:
+    """The grader's hold on its zygote."""
+
+    def __init__(self, control: socket.socket, pid: int) -> None:
+        self._control = control
+        self._replies = control.makefile("rb")
+        self._pid = pid
+
+    @classmethod
+    def start_by_fork(cls) -> Zygote:
+        """Import torch here, then fork; call it before anything secret is imported."""
+        _warm_up()
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            _become_zygote(theirs)
+        theirs.close()
+        return cls(ours, pid)
+
+    @classmethod
+    def start_by_exec(cls) -> Zygote:
+        """Start a new Python process that knows nothing of this one."""
+        ours, theirs = socket.socketpair()
+        boot = _BOOT.format(root=_ROOT, fd=theirs.fileno())
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own code
+            [sys.executable, "-I", "-c", boot],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=THREAD_VARIABLES | {"PYTHONHASHSEED": "0"},
+        )
+        process.returncode = 0  # reaped in `close`; Popen need not warn about it
+        theirs.close()
+        return cls(ours, process.pid)
+
+    def spawn(self, limits: Limits) -> WorkerProcess:
+        """Fork a worker, confined to `limits`."""
+        ours, theirs = socket.socketpair()
+        output, printed = socket.socketpair()
+        try:
+            reply = self._ask({"spawn": asdict(limits)}, [theirs.fileno(), printed.fileno()])
+        finally:
+            theirs.close()
+            printed.close()
+        ours.setblocking(False)
+        output.setblocking(False)
+        return WorkerProcess(reply["pid"], ours, output)
+
+    def reap(self, worker: WorkerProcess) -> int:
+        """Kill the worker and return how it ended: its exit code, or minus the signal's number."""
+        worker.close()
+        status: int = self._ask({"reap": worker.pid})["status"]
+        return status
+
+    def close(self) -> None:
+        """End the zygote and every worker that is left."""
+        self._replies.close()
+        self._control.close()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
+
+    def _ask(self, request: dict[str, Any], fds: list[int] | None = None) -> dict[str, Any]:
+        line = json.dumps(request).encode() + b"\n"
+        try:
+            if fds:
+                socket.send_fds(self._control, [line], fds)
+            else:
+                self._control.sendall(line)
+            reply = self._replies.readline()
+        except OSError as error:
+            raise ZygoteGone(f"the zygote does not answer ({error})") from error
+        if not reply:
+            raise ZygoteGone("the zygote has ended")
+        found: dict[str, Any] = json.loads(reply)
+        return found
+
+
+def main(fd: int) -> None:
+    """Where `start_by_exec` begins in the new process."""
+    _warm_up()
+    _become_zygote(socket.socket(fileno=fd))
+
+
+def _warm_up() -> None:
+    """Import what workers need, and use once what is slow at first use, in one thread."""
+    os.environ.update(THREAD_VARIABLES)
+    import torch
+
+    torch.set_num_threads(1)
+    import grader.sandbox.worker  # noqa: F401 - workers find it in memory
+
+    layer = torch.nn.Linear(2, 2)
+    result = layer(torch.ones(1, 2))
+    result.backward(torch.ones_like(result))  # an explicit gradient imports for a quarter second
+
+
+def _become_zygote(control: socket.socket) -> None:
+    status = 1
+    try:
+        os.environ.clear()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader to act on
+        gc.freeze()
+        _serve(control)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _serve(control: socket.socket) -> None:
+    workers: set[int] = set()
+    pending = b""
+    while True:
+        received, fds, _, _ = socket.recv_fds(control, 65536, 2)
+        if not received:
+            break
+        pending += received
+        while b"\n" in pending:
+            line, _, pending = pending.partition(b"\n")
+            request = json.loads(line)
+            if "spawn" in request:
+                pid = os.fork()
+                if pid == 0:
+                    _become_worker(control, fds, Limits(**request["spawn"]))
+                for fd in fds:
+                    os.close(fd)
+                workers.add(pid)
+                reply = {"pid": pid}
+            else:
+                reply = {"status": _end(request["reap"])}
+                workers.discard(request["reap"])
+            control.sendall(json.dumps(reply).encode() + b"\n")
+    for pid in workers:
+        _end(pid)
+
+
+def _end(pid: int) -> int:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _become_worker(control: socket.socket, fds: list[int], limits: Limits) -> None:
+    status = 1
+    try:
+        from grader.sandbox import worker
+
+        os.setsid()
+        os.chdir("/")
+        control.close()
+        rpc, printed = (os.dup(fd) for fd in fds)
+        null = os.open(os.devnull, os.O_RDONLY)
+        for target, source in ((0, null), (1, printed), (2, printed), (worker.SOCKET_FD, rpc)):
+            os.dup2(source, target)
+        os.closerange(worker.SOCKET_FD + 1, os.sysconf("SC_OPEN_MAX"))
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - lives as long as the process
+        for name, fd in (("stdout", 1), ("stderr", 2)):
+            stream = open(fd, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+
+        layers = confine(limits)
+        worker.serve(
+            worker.read_exactly(worker.SOCKET_FD), worker.write_all(worker.SOCKET_FD), layers
+        )
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)

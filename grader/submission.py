@@ -1,0 +1,205 @@
+"""The seam between the checks and a student's code: one question, one answer, plain data only.
+
+A check asks through `Submission.call`. Who stands behind it, the sandbox, the student's own process or
+the reference, cannot be told from the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, Protocol
+
+import torch
+
+Tensors = Mapping[str, torch.Tensor]
+
+
+class Outcome(str, Enum):
+    """What became of a check; the values stand in the JSON."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_IMPLEMENTED = "not_implemented"
+    MISSING = "missing"
+    NOT_IMPORTABLE = "not_importable"
+    RAISED = "raised"
+    TIMED_OUT = "timed_out"
+    OUT_OF_MEMORY = "out_of_memory"
+    DIED = "died"
+    BAD_RETURN = "bad_return"
+    FORBIDDEN = "forbidden"
+    BLOCKED = "blocked"
+    NOT_RUN = "not_run"
+    GRADER_ERROR = "grader_error"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which class of the submission is meant, and how its `forward` is called."""
+
+    part: str
+    class_name: str
+    positional: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One question. Nothing is kept between two calls: configuration and weights travel with each.
+
+    Attributes:
+        operation: ``forward``, ``gradients``, ``parameters`` or ``construct``.
+        config: the constructor's keyword arguments.
+        weights: parameters to load by name; None keeps the student's own initialisation.
+        weights_required: answer with `WrongParameters` when `weights` do not fit. Otherwise the
+            student's own initialisation, drawn under `seed`, stays.
+        runs: the tensors of each forward, all on one instance, in this order. For ``gradients`` a
+            tensor ``grad.NAME`` is what comes back into the output NAME.
+        arguments: further keyword arguments of every forward.
+        depth: how many instances are chained, each fed with the output of the one before; their
+            weights are named ``0.NAME``, ``1.NAME``, ...
+        watch_arguments: report arguments that a forward changed in place.
+    """
+
+    target: Target
+    operation: str
+    config: Mapping[str, int | bool] = field(default_factory=dict)
+    weights: Tensors | None = None
+    weights_required: bool = False
+    runs: Sequence[Tensors] = ()
+    arguments: Mapping[str, bool] = field(default_factory=dict)
+    training: bool = False
+    dtype: torch.dtype = torch.float64
+    seed: int = 0
+    depth: int = 1
+    watch_arguments: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The tensors of every run, by output name, and what can be said in JSON."""
+
+    runs: list[dict[str, torch.Tensor]] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A forbidden operator in the student's code: who is charged, where it stands, what it is."""
+
+    part: str
+    file: str
+    line: int
+    operator: str
+
+
+class Submission(Protocol):
+    """A student's code, or the reference, as the checks see it."""
+
+    def call(self, call: Call) -> Answer:
+        """Answer, or raise the `SubmissionError` that says why there is no answer."""
+        ...
+
+    def forbidden_uses(self) -> list[Use]:
+        """The forbidden operators found so far, in the source and at run time."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the submission holds; it answers nothing afterwards."""
+        ...
+
+
+class SubmissionError(Exception):
+    """The student's code gave no answer. The class is the outcome, the message is for the student.
+
+    Attributes:
+        where: ``file:line`` in the submission, or an empty string.
+    """
+
+    outcome: ClassVar[Outcome]
+
+    def __init__(self, sentence: str, where: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.where = where
+
+
+class StubReached(SubmissionError):
+    """`NotImplementedError` came out of the student's code."""
+
+    outcome = Outcome.NOT_IMPLEMENTED
+
+
+class PartMissing(SubmissionError):
+    """The part's file, or the class that it should define, is not there."""
+
+    outcome = Outcome.MISSING
+
+
+class NotImportable(SubmissionError):
+    """The part's file does not parse, or raises while it is imported."""
+
+    outcome = Outcome.NOT_IMPORTABLE
+
+
+class Raised(SubmissionError):
+    """The student's code raised."""
+
+    outcome = Outcome.RAISED
+
+
+class TimedOut(SubmissionError):
+    """The student's code used up its time."""
+
+    outcome = Outcome.TIMED_OUT
+
+
+class OutOfMemory(SubmissionError):
+    """The student's code asked for more memory than it may have."""
+
+    outcome = Outcome.OUT_OF_MEMORY
+
+
+class Died(SubmissionError):
+    """The worker's process ended, or answered with something that is no answer."""
+
+    outcome = Outcome.DIED
+
+
+class BadReturn(SubmissionError):
+    """What came back is not what the contract returns: no tensor, or one that cannot be read."""
+
+    outcome = Outcome.BAD_RETURN
+
+
+class WrongParameters(SubmissionError):
+    """The weights could not be loaded: names or shapes of the parameters differ."""
+
+    outcome = Outcome.BLOCKED
+
+
+class OutOfTime(SubmissionError):
+    """The whole submission's time is used up; nothing was asked."""
+
+    outcome = Outcome.NOT_RUN
+
+
+ERRORS: dict[str, type[SubmissionError]] = {
+    error.__name__: error
+    for error in (
+        StubReached,
+        PartMissing,
+        NotImportable,
+        Raised,
+        TimedOut,
+        OutOfMemory,
+        Died,
+        BadReturn,
+        WrongParameters,
+        OutOfTime,
+    )
+}
+FATAL = (TimedOut, Died, OutOfTime)
+"""After one of these the worker is gone; the rest of the check is not tried again."""

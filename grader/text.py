@@ -1,0 +1,24 @@
+"""Make text of a student's safe to show: in a terminal, in JSON, on a page."""
+
+from __future__ import annotations
+
+
+def clean(text: str, limit: int = 2000) -> str:
+    """Return `text` without control characters and lone surrogates, at most `limit` characters.
+
+    Tabs and line ends stay; what is cut from the middle is said.
+    """
+    kept = "".join(character if _shown(character) else "\N{REPLACEMENT CHARACTER}" for character in text[: 4 * limit])
+    if len(kept) <= limit:
+        return kept
+    half = (limit - 20) // 2
+    return f"{kept[:half]} [...] {kept[-half:]}"
+
+
+def one_line(text: str, limit: int = 500) -> str:
+    """`clean`, with every run of white space made one space."""
+    return " ".join(clean(text, limit).split())
+
+
+def _shown(character: str) -> bool:
+    return character in "\n\t" or (character.isprintable() and not "\ud800" <= character <= "\udfff")

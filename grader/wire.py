@@ -1,0 +1,155 @@
+"""Frames between grader and worker: a strict JSON head and raw tensor bytes.
+
+A frame is a 20-byte header (magic, id of the call, length of the head, length of the body), then head
+and body. Whoever reads one trusts nothing in it: every length is checked against a cap before memory
+is taken, the JSON must be plain, the body must be exactly the tensors that the head declares.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+HEADER = struct.Struct("!4sQII")
+MAGIC = b"HW3\x01"
+MAX_HEAD_BYTES = 1 << 20
+MAX_BODY_BYTES = 64 << 20
+MAX_DIMENSIONS = 16
+
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.float64,
+        torch.float32,
+        torch.float16,
+        torch.bfloat16,
+        torch.int64,
+        torch.int32,
+        torch.int16,
+        torch.int8,
+        torch.uint8,
+        torch.bool,
+    )
+}
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class MalformedFrame(Exception):
+    """What arrived is no frame, or not the one that was asked for."""
+
+
+def encode(call_id: int, head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> bytes:
+    """Pack one frame; the tensors' dtypes must be in `DTYPES`."""
+    body = [tensor_bytes(tensor) for tensor in tensors.values()]
+    declared = [
+        [name, DTYPE_NAMES[tensor.dtype], list(tensor.shape)] for name, tensor in tensors.items()
+    ]
+    packed = json.dumps({"head": head, "tensors": declared}, allow_nan=False).encode()
+    return b"".join([HEADER.pack(MAGIC, call_id, len(packed), sum(map(len, body))), packed, *body])
+
+
+def decode_header(header: bytes) -> tuple[int, int, int]:
+    """Return the call's id and the lengths of head and body, none above its cap."""
+    magic, call_id, head_bytes, body_bytes = HEADER.unpack(header)
+    if magic != MAGIC:
+        raise MalformedFrame("the frame does not begin as one")
+    if head_bytes > MAX_HEAD_BYTES or body_bytes > MAX_BODY_BYTES:
+        raise MalformedFrame(f"the frame is too large ({head_bytes} + {body_bytes} bytes)")
+    return call_id, head_bytes, body_bytes
+
+
+def decode(packed: bytes, body: bytes | bytearray) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Return the head and the tensors, as fresh tensors of their own.
+
+    Raises:
+        MalformedFrame: the head is not plain JSON of the expected form, or head and body disagree.
+    """
+    frame = _strict_json(packed)
+    if not isinstance(frame, dict) or set(frame) != {"head", "tensors"}:
+        raise MalformedFrame("the head has not the two expected keys")
+    if not isinstance(frame["head"], dict) or not isinstance(frame["tensors"], list):
+        raise MalformedFrame("the head has the wrong types")
+
+    tensors: dict[str, torch.Tensor] = {}
+    start = 0
+    for declared in frame["tensors"]:
+        name, dtype, shape = _declaration(declared)
+        end = start + math.prod(shape) * dtype.itemsize
+        if end > len(body) or name in tensors:
+            raise MalformedFrame("the tensors do not fit the body")
+        tensors[name] = _tensor(body[start:end], dtype, shape)
+        start = end
+    if start != len(body):
+        raise MalformedFrame("the body is longer than its tensors")
+    return frame["head"], tensors
+
+
+def tensor_bytes(tensor: torch.Tensor) -> bytes:
+    """The values of a CPU tensor in order, as bytes."""
+    if tensor.dtype is torch.bfloat16:
+        tensor = tensor.contiguous().view(torch.int16)
+    return bytes(tensor.detach().contiguous().numpy().tobytes())
+
+
+def _tensor(data: bytes | bytearray, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
+    if not data:
+        return _empty(shape, dtype)
+    if dtype is torch.bool and max(data) > 1:
+        raise MalformedFrame("a boolean is neither 0 nor 1")
+    # A clone lies where torch's allocator puts it: kernels that depend on alignment then give the
+    # same bits for the same values.
+    return torch.frombuffer(bytearray(data), dtype=dtype).reshape(shape).clone()
+
+
+def _empty(shape: list[int], dtype: torch.dtype) -> torch.Tensor:
+    try:
+        return torch.empty(shape, dtype=dtype)
+    except RuntimeError as error:
+        raise MalformedFrame("a tensor has sizes that overflow") from error
+
+
+def _declaration(declared: object) -> tuple[str, torch.dtype, list[int]]:
+    if not isinstance(declared, list) or len(declared) != 3:
+        raise MalformedFrame("a tensor is not declared as name, dtype, shape")
+    name, dtype, shape = declared
+    if not isinstance(name, str) or not isinstance(dtype, str) or dtype not in DTYPES:
+        raise MalformedFrame("a tensor has no proper name or dtype")
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
+        raise MalformedFrame("a tensor has no proper shape")
+    if any(type(size) is not int or not 0 <= size <= MAX_BODY_BYTES for size in shape):
+        raise MalformedFrame("a tensor has a size out of range")
+    return name, DTYPES[dtype], shape
+
+
+def _strict_json(packed: bytes) -> object:
+    try:
+        return json.loads(
+            packed.decode(),
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_refuse,
+            parse_int=_short_int,
+        )
+    except (ValueError, RecursionError) as error:
+        raise MalformedFrame(f"the head is not plain JSON ({type(error).__name__})") from error
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("duplicate key")
+    return found
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _short_int(digits: str) -> int:
+    if len(digits) > 20:
+        raise ValueError("too many digits")
+    return int(digits)

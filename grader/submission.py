@@ -102,6 +102,10 @@ class Submission(Protocol):
         """Answer, or raise the `SubmissionError` that says why there is no answer."""
         ...
 
+    def begin_check(self) -> None:
+        """A new check begins: its own time limit starts."""
+        ...
+
     def forbidden_uses(self) -> list[Use]:
         """The forbidden operators found so far, in the source and at run time."""
         ...

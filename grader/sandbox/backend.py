@@ -77,6 +77,10 @@ class SandboxSubmission:
         answer: Answer = self._checked(unpack_answer, head.get("answer"), tensors, len(call.runs))
         return answer
 
+    def begin_check(self) -> None:
+        """See `Submission.begin_check`."""
+        self.budget.begin_check()
+
     def forbidden_uses(self) -> list[Use]:
         """See `Submission.forbidden_uses`; of the files sent, nothing else can be named."""
         uses = [use for use in self._uses if use.file in self._source.files]

@@ -64,6 +64,11 @@ class Zygote:
         self._pid = pid
 
     @classmethod
+    def start(cls) -> Zygote:
+        """Start the zygote as this system allows; call it before anything secret is imported."""
+        return cls.start_by_fork() if sys.platform == "linux" else cls.start_by_exec()
+
+    @classmethod
     def start_by_fork(cls) -> Zygote:
         """Import torch here, then fork; call it before anything secret is imported."""
         _warm_up()

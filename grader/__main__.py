@@ -1,0 +1,155 @@
+"""The command line: `python -m grader COMMAND`.
+
+Exit codes: 0 graded, whatever the score; 1 a check that did not pass; 2 unusable arguments or input;
+3 the grader's own error; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import NoReturn
+
+from grader.intake import InputError, read_submission
+
+EXIT_OK, EXIT_NOT_PASSED, EXIT_INPUT, EXIT_GRADER, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_INPUT, f"{self.prog}: {message}\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.command(options)
+        return code
+    except InputError as error:
+        print(f"grader: {error}", file=sys.stderr)
+        return EXIT_INPUT
+    except KeyboardInterrupt:
+        print("grader: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except Exception:
+        traceback.print_exc()
+        print("grader: this is the grader's own error, not the submission's", file=sys.stderr)
+        return EXIT_GRADER
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m grader", description="Grade HW3, Transformer from scratch.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+
+    grade = commands.add_parser("grade", help="grade one submission, every check, in a sandbox")
+    grade.add_argument("path", type=Path, metavar="PATH", help="a folder or a zip")
+    grade.add_argument("--json", type=Path, metavar="FILE", help="write the result there")
+    grade.add_argument("--part", action="append", default=[], help="grade only this part; again for more")
+    grade.add_argument("--seed", type=int, metavar="N", help="draw the cases afresh, for audits")
+    grade.set_defaults(command=_grade)
+
+    check = commands.add_parser("check", help="run the public checks on your own files, in seconds")
+    check.add_argument("part", nargs="*", metavar="PART", help="only these parts")
+    check.add_argument("--path", type=Path, default=Path("starter"), help="where the files are (starter)")
+    check.add_argument("--pdb", action="store_true", help="stop in the debugger where it fails")
+    check.set_defaults(command=_check)
+
+    record = commands.add_parser("record", help="draw the cases of all families again")
+    record.set_defaults(command=_record)
+    return parser
+
+
+def _grade(options: argparse.Namespace) -> int:
+    from grader.assignment import load_assignment
+
+    assignment = load_assignment()
+    _known_parts(options.part, list(assignment.parts))
+    if options.json is not None:
+        _writable(options.json)
+    files = read_submission(options.path, assignment.files)
+
+    # The zygote is forked before anything is imported that a submission must not find in its memory.
+    from grader.sandbox.zygote import Zygote
+
+    zygote = Zygote.start()
+    try:
+        from rich.console import Console
+
+        from grader import report, terminal
+        from grader.grading import Grader, Options
+
+        graded = Grader(assignment, zygote).grade(files, Options(options.part, options.seed))
+    finally:
+        zygote.close()
+    if options.json is not None:
+        report.write_atomically(options.json, report.to_json(graded.document))
+    console = Console(highlight=False)
+    terminal.show(graded.document, console)
+    terminal.show_printed(graded.printed, console)
+    if options.json is not None:
+        console.print(f"The result is in {options.json}.", style="dim")
+    if graded.document["extra_data"]["grader_error"]:
+        print("grader: a check failed by the grader's own fault; see grader_errors", file=sys.stderr)
+        return EXIT_GRADER
+    return EXIT_OK
+
+
+def _check(options: argparse.Namespace) -> int:
+    from grader.assignment import load_assignment
+
+    assignment = load_assignment()
+    _known_parts(options.part, list(assignment.parts))
+
+    from rich.console import Console
+
+    from grader import home, terminal
+
+    document = home.check(assignment, options.path, options.part, ["--pdb"] if options.pdb else [])
+    parts = options.part or list(assignment.parts)
+    waiting = sum(c.points for part in parts for c in assignment.checks_of(part) if c.hidden)
+    terminal.show(document, Console(highlight=False), hidden_points=waiting)
+    if document["extra_data"]["grader_error"]:
+        for check, trace in document["extra_data"]["grader_errors"].items():
+            print(f"\n{check}\n{trace}", file=sys.stderr)
+        return EXIT_GRADER
+    passed = all(test["extra_data"]["outcome"] == "passed" for test in document["tests"])
+    return EXIT_OK if passed else EXIT_NOT_PASSED
+
+
+def _record(options: argparse.Namespace) -> int:
+    from grader import strategies
+
+    strategies.record()
+    print(f"recorded {strategies.CASES_FILE}")
+    return EXIT_OK
+
+
+def _known_parts(given: list[str], known: list[str]) -> None:
+    for part in given:
+        if part not in known:
+            raise InputError(f"a part must be one of {', '.join(known)}, got {part}")
+
+
+def _writable(path: Path) -> None:
+    """Refuse an output that cannot be written before any work is done for it."""
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"--json must be a file in a folder that can be written, got {path}")
+
+
+def _same_hashes_everywhere() -> None:
+    """Start again with a fixed hash seed: the order of a set must not change anybody's score."""
+    if sys.platform == "win32" or os.environ.get("PYTHONHASHSEED") == "0":
+        return
+    os.execve(  # noqa: S606 - our own interpreter, our own arguments
+        sys.executable, sys.orig_argv, os.environ | {"PYTHONHASHSEED": "0"}
+    )
+
+
+if __name__ == "__main__":
+    _same_hashes_everywhere()
+    sys.exit(main())

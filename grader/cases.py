@@ -1,0 +1,327 @@
+"""The cases that checks are run on: sizes and a seed, from which every tensor is built.
+
+A case is small, prints on one line and says everything; two equal cases give equal tensors. Tensors
+are float64 at unit scale, `weights` are what goes into the student's module by parameter name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Case:
+    """What all cases have.
+
+    Attributes:
+        training: whether the module is in train mode.
+        seed: where all random numbers of the case come from.
+    """
+
+    training: bool
+    seed: int
+
+    @property
+    def config(self) -> dict[str, int | bool]:
+        """The constructor's keyword arguments."""
+        return {}
+
+    @property
+    def weights(self) -> dict[str, torch.Tensor] | None:
+        """Parameters by name; None where the contract has none."""
+        return None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes that the case fixes, by the letter that shapes are written with."""
+        return {}
+
+    def randn(self, purpose: str, *shape: int) -> torch.Tensor:
+        """Standard normal numbers, the same for the same case, purpose and shape."""
+        return torch.randn(shape, generator=self._generator(purpose), dtype=torch.float64)
+
+    def coins(self, purpose: str, *shape: int, probability: float) -> torch.Tensor:
+        """Booleans, True with `probability`."""
+        return torch.rand(shape, generator=self._generator(purpose)) < probability
+
+    def permutation(self, purpose: str, length: int) -> torch.Tensor:
+        """A random order of 0 .. length - 1, not the identity if there is another."""
+        if length < 2:
+            return torch.arange(length)
+        order = torch.randperm(length, generator=self._generator(purpose))
+        return order if bool((order != torch.arange(length)).any()) else order.roll(1)
+
+    def describe(self) -> str:
+        """The case on one line, as a student reads it."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = {name: value for name, value in values.items() if name not in ("training", "seed")}
+        told = [
+            name if value is True and name not in _TOLD_WHEN_FALSE else f"{name}={_shown(value)}"
+            for name, value in shown.items()
+            if value is not False or name in _TOLD_WHEN_FALSE
+        ]
+        mode = "train mode" if self.training else "eval mode"
+        return ", ".join([*told, f"seed={self.seed}", mode])
+
+    def _generator(self, purpose: str) -> torch.Generator:
+        mixed = self.seed
+        for character in purpose:
+            mixed = (mixed * 131 + ord(character)) % (1 << 31)
+        return torch.Generator().manual_seed(mixed)
+
+
+_TOLD_WHEN_FALSE = ("causal", "norm_first")
+
+
+def _shown(value: Any) -> str:
+    return "x".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
+
+
+# --- attention -----------------------------------------------------------------------------------
+
+MASKS = ("none", "full", "shared", "keys", "one_row", "partial", "one_column")
+"""How a mask's shape meets the scores' ``(*lead, T_q, T_k)``: not given, all of it, ``(T_q, T_k)``,
+``(T_k,)``, ``(1, T_k)``, all of it with some leading dimensions 1, ``(T_q, 1)``."""
+
+
+@dataclass(frozen=True)
+class AttentionCase(Case):
+    """One attention; with `dead`, the mask blocks every key of some queries."""
+
+    lead: tuple[int, ...]
+    T_q: int
+    T_k: int
+    d_head: int
+    d_v: int
+    mask: str
+    dead: bool
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"T_q": self.T_q, "T_k": self.T_k, "d_head": self.d_head, "d_v": self.d_v}
+
+    @cached_property
+    def q(self) -> torch.Tensor:  # (*lead, T_q, d_head)
+        return self.randn("q", *self.lead, self.T_q, self.d_head)
+
+    @cached_property
+    def k(self) -> torch.Tensor:  # (*lead, T_k, d_head)
+        return self.randn("k", *self.lead, self.T_k, self.d_head)
+
+    @cached_property
+    def v(self) -> torch.Tensor:  # (*lead, T_k, d_v)
+        return self.randn("v", *self.lead, self.T_k, self.d_v)
+
+    @cached_property
+    def blocked(self) -> torch.Tensor | None:
+        """The mask as it is handed over, True = blocked."""
+        if self.mask == "none":
+            return None
+        shape = self._mask_shape()
+        blocked = self.coins("mask", *shape, probability=0.4)
+        # One key stays open in every row of the mask, so that no query is dead by accident.
+        open_key = torch.randint(shape[-1], shape[:-1], generator=self._generator("open key"))
+        blocked.scatter_(-1, open_key.unsqueeze(-1), False)
+        if self.dead:
+            dead = self.coins("dead", *shape[:-1], probability=0.4)
+            dead.view(-1)[self.seed % max(1, dead.numel())] = True
+            blocked |= dead.unsqueeze(-1)
+        return blocked
+
+    @cached_property
+    def blocked_everywhere(self) -> torch.Tensor:
+        """The mask for every query and key, ``(*lead, T_q, T_k)``."""
+        shape = (*self.lead, self.T_q, self.T_k)
+        if self.blocked is None:
+            return torch.zeros(shape, dtype=torch.bool)
+        return self.blocked.expand(shape)
+
+    @cached_property
+    def inputs(self) -> dict[str, torch.Tensor]:
+        """What `forward` is called with."""
+        given = {"q": self.q, "k": self.k, "v": self.v}
+        return given if self.blocked is None else given | {"mask": self.blocked}
+
+    def _mask_shape(self) -> tuple[int, ...]:
+        some_ones = [size if (self.seed >> i) & 1 else 1 for i, size in enumerate(self.lead)]
+        return {
+            "full": (*self.lead, self.T_q, self.T_k),
+            "shared": (self.T_q, self.T_k),
+            "keys": (self.T_k,),
+            "one_row": (1, self.T_k),
+            "partial": (*some_ones, self.T_q, self.T_k),
+            "one_column": (self.T_q, 1),
+        }[self.mask]
+
+
+# --- multi-head ----------------------------------------------------------------------------------
+
+PADDINGS = ("none", "right", "left", "scattered", "whole")
+"""Which positions are padding: none, the last ones, the first ones, any; or all of one sequence."""
+
+
+@dataclass(frozen=True)
+class SequenceCase(Case):
+    """A batch of sequences of features; `sharp` makes attention scores about 1e5 in size."""
+
+    B: int
+    T: int
+    n_heads: int
+    d_head: int
+    padding: str
+    causal: bool
+    sharp: bool
+
+    @property
+    def D(self) -> int:
+        return self.n_heads * self.d_head
+
+    @property
+    def config(self) -> dict[str, int | bool]:
+        return {"d_model": self.D, "n_heads": self.n_heads}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"B": self.B, "T": self.T, "D": self.D}
+
+    @cached_property
+    def x(self) -> torch.Tensor:  # (B, T, D)
+        return self.randn("x", self.B, self.T, self.D)
+
+    @cached_property
+    def padded(self) -> torch.Tensor:
+        """Which positions are padding, ``(B, T)``; every sequence but a `whole` one keeps one."""
+        rows = torch.zeros(self.B, self.T, dtype=torch.bool)
+        if self.padding == "whole":
+            rows[self.seed % self.B] = True
+            return rows
+        if self.padding == "scattered":
+            rows = self.coins("padding", self.B, self.T, probability=0.4)
+            rows[:, self.seed % self.T] = False
+            return rows
+        if self.padding != "none":
+            lengths = torch.randint(1, self.T + 1, (self.B,), generator=self._generator("padding"))
+            if self.T > 1 and bool((lengths == self.T).all()):
+                lengths[0] = self.T - 1
+            rows = torch.arange(self.T) >= lengths[:, None]
+        return rows.flip(1) if self.padding == "left" else rows
+
+    @cached_property
+    def seen(self) -> torch.Tensor:
+        """Who may see whom by `causal` and padding together: query, key, ``(B, T, T)``."""
+        future = torch.ones(self.T, self.T, dtype=torch.bool).triu(1) & self.causal
+        return ~(future | self.padded[:, None, :])
+
+    @property
+    def masks(self) -> dict[str, Any]:
+        """`causal` and, where there is padding, the padding mask, as `forward` takes them."""
+        if self.padding == "none":
+            return {"causal": self.causal}
+        return {"causal": self.causal, "key_padding_mask": self.padded}
+
+    @property
+    def cuts(self) -> list[int]:
+        """Positions after which the future is edited: all of them, or a handful in a long sequence."""
+        if self.T <= 12:
+            return list(range(self.T - 1))
+        return sorted({0, 1, self.T // 3, self.T // 2, self.T - 3, self.T - 2})
+
+    def edited(self, where: torch.Tensor, purpose: str = "edit") -> torch.Tensor:
+        """`x` with other values at the positions `where`, ``(T,)`` or ``(B, T)``."""
+        other = self.randn(purpose, self.B, self.T, self.D)
+        return torch.where(where.unsqueeze(-1), other, self.x)
+
+
+@dataclass(frozen=True)
+class MultiHeadCase(SequenceCase):
+    """Multi-head attention with random weights and biases."""
+
+    @cached_property
+    def weights(self) -> dict[str, torch.Tensor]:
+        D = self.D
+        sharpness = 300.0 if self.sharp else 1.0
+        return {
+            "qkv.weight": sharpness * self.randn("qkv.weight", 3 * D, D) / math.sqrt(D),
+            "qkv.bias": self.randn("qkv.bias", 3 * D) / 2,
+            "proj.weight": self.randn("proj.weight", D, D) / math.sqrt(D),
+            "proj.bias": self.randn("proj.bias", D) / 2,
+        }
+
+
+# --- block ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BlockCase(SequenceCase):
+    """A block with random weights, biases, gammas and betas.
+
+    With `small`, what both norms read has a variance of about 1e-6, so that eps counts.
+    """
+
+    d_ff: int
+    norm_first: bool
+    small: bool
+
+    @property
+    def config(self) -> dict[str, int | bool]:
+        return {
+            "d_model": self.D,
+            "n_heads": self.n_heads,
+            "d_ff": self.d_ff,
+            "norm_first": self.norm_first,
+        }
+
+    @cached_property
+    def x(self) -> torch.Tensor:  # (B, T, D)
+        return self.randn("x", self.B, self.T, self.D) * (1e-3 if self.small else 1.0)
+
+    @cached_property
+    def weights(self) -> dict[str, torch.Tensor]:
+        weights = self.weights_of("")
+        if self.small:
+            for name in self._read_by_norms():
+                weights[name] = weights[name] * 1e-3
+        return weights
+
+    def weights_of(self, instance: str) -> dict[str, torch.Tensor]:
+        """The weights of one block of several, under names without the instance's."""
+        D, F = self.D, self.d_ff
+
+        def matrix(name: str, rows: int, columns: int) -> torch.Tensor:
+            return self.randn(instance + name, rows, columns) / math.sqrt(columns)
+
+        def vector(name: str, size: int) -> torch.Tensor:
+            return self.randn(instance + name, size) / 2
+
+        return {
+            "ln1.weight": 1 + vector("ln1.weight", D),
+            "ln1.bias": vector("ln1.bias", D),
+            "attn.qkv.weight": matrix("attn.qkv.weight", 3 * D, D),
+            "attn.qkv.bias": vector("attn.qkv.bias", 3 * D),
+            "attn.proj.weight": matrix("attn.proj.weight", D, D),
+            "attn.proj.bias": vector("attn.proj.bias", D),
+            "ln2.weight": 1 + vector("ln2.weight", D),
+            "ln2.bias": vector("ln2.bias", D),
+            "ffn.0.weight": matrix("ffn.0.weight", F, D),
+            "ffn.0.bias": vector("ffn.0.bias", F),
+            "ffn.2.weight": matrix("ffn.2.weight", D, F),
+            "ffn.2.bias": vector("ffn.2.bias", D),
+        }
+
+    def _read_by_norms(self) -> Sequence[str]:
+        """Parameters that set the scale of what `ln1` or `ln2` reads."""
+        sublayers = ["attn.proj.weight", "attn.proj.bias"]
+        if self.norm_first:
+            return sublayers
+        return [*sublayers, "ln1.weight", "ln1.bias", "ffn.2.weight", "ffn.2.bias"]
+
+
+CASE_CLASSES: dict[str, type[Case]] = {
+    kind.__name__: kind for kind in (AttentionCase, MultiHeadCase, BlockCase)
+}

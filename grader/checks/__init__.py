@@ -1,0 +1,1 @@
+"""What is asked of a submission. `public` ships with the handout, `hidden` stays with staff."""

@@ -1,0 +1,1 @@
+"""Checks that compare with the reference."""

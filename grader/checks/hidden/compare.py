@@ -1,0 +1,48 @@
+"""Comparisons with the reference that more than one part makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from grader import expect
+from grader.cases import Case, SequenceCase
+from grader.client import PartClient
+
+FLOAT32_ERRORS = 32.0
+"""How many times the reference's own float32 error another order of operations may err."""
+
+
+def expect_float32(client: PartClient, reference: PartClient, case: Case, **inputs: Any) -> None:
+    """Compare one float32 forward with the float64 reference.
+
+    What is allowed follows from how far the reference itself, run in float32, is from its float64
+    answer on this case; where that happens to be very small, from the precision of float32.
+    """
+    observed = client.forward(case, dtype=torch.float32, **inputs)
+    exact = reference.forward(case, **inputs)
+    rounded = reference.forward(case, dtype=torch.float32, **inputs)
+    for name, expected in exact.by_name.items():
+        own_error = float((rounded.by_name[name].double() - expected).abs().max())
+        scale = max(1.0, float(expected.abs().max()))
+        precision = torch.finfo(torch.float32).eps * scale
+        expect.close(
+            observed.by_name[name],
+            expected,
+            name,
+            "the reference's, computed in float32",
+            tolerance=FLOAT32_ERRORS * max(own_error, precision) / scale,
+        )
+
+
+def expect_gradients(client: PartClient, reference: PartClient, case: SequenceCase) -> None:
+    """Compare the gradients of the input and of every parameter, under the case's weights and masks."""
+    back = {"output": case.randn("back", *case.x.shape)}
+    inputs = {"x": case.x, "weights": case.weights, **case.masks}
+
+    gradients = client.gradients(case, back, **inputs)
+
+    expected = reference.gradients(case, back, **inputs)
+    for name, gradient in expected.items():
+        expect.close(gradients[name], gradient, f"the gradient of {name}", "the reference's")

@@ -1,0 +1,49 @@
+"""Part 1, hidden: scaled dot-product attention against the reference."""
+
+from __future__ import annotations
+
+from grader import expect
+from grader.cases import AttentionCase
+from grader.check import on_cases
+from grader.checks.hidden.compare import expect_float32
+from grader.client import PartClient
+
+FORWARD = "attention.py, ScaledDotProductAttention.forward"
+
+
+@on_cases("attention_mixed", look_at=FORWARD)
+def test_reference_output(attention: PartClient, reference: PartClient, case: AttentionCase) -> None:
+    """The output equals the reference's, with every kind of mask and leading dimensions."""
+    output = attention.forward(case, **case.inputs).output
+
+    expected = reference.forward(case, **case.inputs).output
+    expect.close(output, expected, "output", "the reference's")
+
+
+@on_cases("attention_mixed", look_at=FORWARD)
+def test_reference_weights(attention: PartClient, reference: PartClient, case: AttentionCase) -> None:
+    """The weights equal the reference's."""
+    weights = attention.forward(case, **case.inputs).weights
+
+    expected = reference.forward(case, **case.inputs).weights
+    expect.close(weights, expected, "weights", "the reference's")
+
+
+@on_cases("attention_mixed", look_at=f"{FORWARD}: nothing detached, no in-place edit of what is needed back")
+def test_reference_gradients(
+    attention: PartClient, reference: PartClient, case: AttentionCase
+) -> None:
+    """The gradients of q, k and v equal the reference's."""
+    back = {"output": case.randn("back", *case.lead, case.T_q, case.d_v)}
+
+    gradients = attention.gradients(case, back, **case.inputs)
+
+    expected = reference.gradients(case, back, **case.inputs)
+    for name in ("q", "k", "v"):
+        expect.close(gradients[name], expected[name], f"the gradient of {name}", "the reference's")
+
+
+@on_cases("attention_mixed", look_at=FORWARD)
+def test_reference_float32(attention: PartClient, reference: PartClient, case: AttentionCase) -> None:
+    """In float32 the output and the weights equal the reference's, up to float32's own error."""
+    expect_float32(attention, reference, case, **case.inputs)

@@ -1,0 +1,269 @@
+"""Part 2, public: the laws of multi-head self-attention."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from grader import expect
+from grader.cases import MultiHeadCase
+from grader.check import on_cases, once
+from grader.checks.public import oracles
+from grader.checks.public.parameters import expect_parameters
+from grader.client import PartClient
+
+CLASS = "multi_head.py, MultiHeadSelfAttention"
+FORWARD = f"{CLASS}.forward"
+
+
+@on_cases("multi_head_mixed", look_at=f"{FORWARD}: the way from (B, T, D) to heads and back")
+def test_shapes(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """The output is (B, T, D)."""
+    multi_head.forward(case, x=case.x, **case.masks)  # the client compares the shapes
+
+
+@on_cases("multi_head", look_at=f"{CLASS}.__init__: qkv = nn.Linear(D, 3 D), proj = nn.Linear(D, D)")
+def test_parameters(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """The parameters are qkv and proj, weight and bias, 4 D^2 + 4 D in all, and all of them train."""
+    expect_parameters(multi_head, case)
+
+
+@once(look_at=f"{CLASS}.__init__: ValueError unless n_heads divides d_model")
+def test_indivisible_heads(multi_head: PartClient) -> None:
+    """The constructor raises ValueError exactly when n_heads does not divide d_model."""
+    for d_model, n_heads in ((7, 2), (8, 3), (2, 4), (12, 5), (9, 6)):
+        raised = multi_head.construct(d_model=d_model, n_heads=n_heads)
+        expect.that(
+            "ValueError" in raised or "AssertionError" in raised,
+            f"MultiHeadSelfAttention(d_model={d_model}, n_heads={n_heads}) raises ValueError",
+            f"it raises {raised[0]}" if raised else "it raises nothing",
+        )
+    for d_model, n_heads in ((6, 1), (6, 2), (6, 6)):
+        raised = multi_head.construct(d_model=d_model, n_heads=n_heads)
+        expect.that(
+            not raised,
+            f"MultiHeadSelfAttention(d_model={d_model}, n_heads={n_heads}) is constructed",
+            f"it raises {raised[0] if raised else ''}",
+        )
+
+
+@on_cases("multi_head_mixed", look_at=f"{FORWARD}: tensors made on the way need the dtype of x")
+def test_dtype(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """After .to(float32) or .to(float64) the output has the input's dtype."""
+    for dtype in (torch.float32, torch.float64):
+        output = multi_head.forward(case, x=case.x, dtype=dtype, **case.masks).output
+        expect.that(
+            output.dtype is dtype,
+            f"output has the dtype of the input, {dtype}",
+            f"output has dtype {output.dtype}",
+        )
+
+
+@on_cases("multi_head_mixed", look_at=f"{FORWARD}: in-place operations, state kept between calls, dropout")
+def test_repeatable(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """The same call gives the same bits again, in train and in eval mode, and changes no argument."""
+    inputs = {"x": case.x} | ({} if case.padding == "none" else {"key_padding_mask": case.padded})
+    other = replace(case, T=case.T + 3, B=case.B + 1, seed=case.seed + 1)
+    others = {"x": other.x} | {n: t for n, t in other.masks.items() if n in inputs}
+
+    first, _, again = multi_head.forwards(case, [inputs, others, inputs], causal=case.causal)
+    other_mode = multi_head.forward(case, training=not case.training, causal=case.causal, **inputs)
+    changed = multi_head.changed_arguments(case, causal=case.causal, **inputs)
+
+    law = "is the same in a second call with the same arguments"
+    note = "another call, with a larger batch of longer sequences, lies in between"
+    expect.identical(again.output, first.output, "output", law, note=note)
+    expect.identical(other_mode.output, first.output, "output", "is the same in train and eval mode")
+    expect.that(
+        not changed, "no argument is changed in place", f"after the call {', '.join(changed)} differs"
+    )
+
+
+@on_cases("multi_head", look_at=f"{FORWARD}: the causal mask, True above the diagonal, on by default")
+def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """What stands after position t never changes the output at 0..t, not in the last bit."""
+    edits = [case.edited(torch.arange(case.T) > t) for t in case.cuts]
+
+    before, *after = multi_head.forwards(case, [{"x": x} for x in (case.x, *edits)])
+
+    for t, edited in zip(case.cuts, after, strict=True):
+        expect.identical(
+            edited.output[:, : t + 1],
+            before.output[:, : t + 1],
+            f"output[:, :{t + 1}]",
+            f"is the same after an edit of x[:, {t + 1}:]",
+        )
+    expect.finite(before.output, "output")
+
+
+@on_cases("multi_head_smooth", look_at=f"{FORWARD}: the causal mask leaves the diagonal and all below it open")
+def test_past_matters(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """An edit of any position 0..t changes the output at t."""
+    positions = range(case.T) if case.T <= 12 else (0, case.T // 2, case.T - 1)
+    edits = [case.edited(torch.arange(case.T) == s) for s in positions]
+
+    before, *after = multi_head.forwards(case, [{"x": x} for x in (case.x, *edits)])
+
+    for s, edited in zip(positions, after, strict=True):
+        for t in range(s, case.T):
+            name, law = f"output[:, {t}]", f"changes after an edit of x[:, {s}]"
+            expect.differs(edited.output[:, t], before.output[:, t], name, law)
+
+
+@on_cases("multi_head_free", look_at=f"{FORWARD}: causal=False blocks no position")
+def test_not_causal(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """With causal=False an edit of any position changes the output at every position."""
+    positions = range(case.T) if case.T <= 12 else (0, case.T // 2, case.T - 1)
+    edits = [case.edited(torch.arange(case.T) == s) for s in positions]
+
+    before, *after = multi_head.forwards(case, [{"x": x} for x in (case.x, *edits)], causal=False)
+
+    for s, edited in zip(positions, after, strict=True):
+        for t in range(case.T):
+            name, law = f"output[:, {t}]", f"changes after an edit of x[:, {s}]"
+            expect.differs(edited.output[:, t], before.output[:, t], name, law)
+
+
+@on_cases("multi_head_free", look_at=f"{FORWARD}: nothing may depend on where a position stands")
+def test_permutation(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """With causal=False, permuting the positions permutes the outputs and nothing else."""
+    order = case.permutation("order", case.T)
+
+    before, after = multi_head.forwards(case, [{"x": case.x}, {"x": case.x[:, order]}], causal=False)
+
+    note = f"positions in the order {order.tolist()}"
+    law = "the output before, permuted"
+    expect.close(after.output, before.output[:, order], "output", law, note=note)
+
+
+@on_cases("multi_head_smooth", look_at=f"{FORWARD}: head h owns features h*d_head .. (h+1)*d_head of q, k, v")
+def test_head_slices(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """Behind the heads, features h*d_head .. (h+1)*d_head are single-head attention on that slice."""
+    D, d_head = case.D, case.d_head
+    identity = {"proj.weight": torch.eye(D).double(), "proj.bias": torch.zeros(D).double()}
+    weights = case.weights | identity
+    q, k, v = (case.x @ weights["qkv.weight"].T + weights["qkv.bias"]).split(D, dim=-1)
+    future = torch.ones(case.T, case.T, dtype=torch.bool).triu(1)
+
+    output = multi_head.forward(case, x=case.x, weights=weights).output
+
+    for h in range(case.n_heads):
+        own = slice(h * d_head, (h + 1) * d_head)
+        expected = oracles.attend(q[..., own], k[..., own], v[..., own], future)
+        expect.close(
+            output[..., own],
+            expected,
+            f"output[..., {own.start}:{own.stop}], head {h},",
+            "single-head attention on its slice of q, k and v",
+            note="proj is the identity",
+        )
+
+
+@on_cases("multi_head_padded", look_at=f"{FORWARD}: key_padding_mask blocks keys, for every query and head")
+def test_padding_does_not_matter(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """What stands at padded positions never changes the output at the others, not in the last bit."""
+    edited = case.edited(case.padded)
+
+    before, after = multi_head.forwards(case, [{"x": case.x}, {"x": edited}], **case.masks)
+
+    real = ~case.padded
+    expect.identical(
+        after.output[real],
+        before.output[real],
+        "output at the positions that are no padding",
+        "is the same after an edit of x at the padded ones",
+        note=_padding(case),
+    )
+
+
+@on_cases("multi_head_padded", look_at=f"{FORWARD}: key_padding_mask is (B, T) and belongs to the keys of its sequence")
+def test_padded_equals_unpadded(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """Every sequence of a padded batch gives what it gives alone and without its padding."""
+    if case.sharp:
+        return  # rounding between the two shapes of the product would count
+    batch = multi_head.forward(case, x=case.x, **case.masks).output
+
+    runs = [{"x": case.x[b : b + 1, ~case.padded[b]]} for b in range(case.B)]
+    alone = multi_head.forwards(case, runs, causal=case.causal)
+
+    for b, single in enumerate(alone):
+        expect.close(
+            batch[b, ~case.padded[b]],
+            single.output[0],
+            f"output of sequence {b} at the positions that are no padding",
+            "what the sequence gives alone",
+            note=_padding(case),
+        )
+
+
+@on_cases("multi_head_padded", look_at=f"{FORWARD}: a key is blocked if either mask blocks it")
+def test_both_masks(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """Query t sees key s exactly if s is no padding and, when causal, s <= t."""
+    if case.sharp or case.T > 12:
+        return  # sharp attention ignores most keys, and there is a run for every position
+    edits = [case.edited(torch.arange(case.T) == s) for s in range(case.T)]
+
+    before, *after = multi_head.forwards(case, [{"x": x} for x in (case.x, *edits)], **case.masks)
+
+    changed = [(run.output - before.output).abs().amax(-1) > 1e-9 for run in after]
+    sees = torch.stack(changed, dim=-1)  # (B, T, T): query, key
+    # A query also changes when its own position is edited, even where it is a key for nobody.
+    own = torch.eye(case.T, dtype=torch.bool)
+    wrong = (sees != case.seen) & ~own
+    if bool(wrong.any()):
+        b, t, s = (int(i) for i in wrong.nonzero()[0])
+        sentence = "changes" if case.seen[b, t, s] else "is the same"
+        opposite = "it is the same" if case.seen[b, t, s] else "it changes"
+        raise expect.CheckFailure(
+            f"output[{b}, {t}] {sentence} after an edit of x[{b}, {s}]",
+            f"{opposite}; {int(wrong.sum())} pairs of query and key are wrong",
+            _padding(case),
+        )
+
+
+@on_cases("multi_head_dead", look_at=f"{FORWARD}: queries with every key blocked; there the heads give 0")
+def test_left_padding_gives_bias(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """A query with no key left gives the bias of proj; the others do not notice."""
+    dead = ~case.seen.any(-1)  # (B, T)
+
+    output = multi_head.forward(case, x=case.x, weights=case.weights, **case.masks).output
+
+    expected = oracles.multi_head(case.x, case.weights, case.n_heads, case.seen)
+    note = _padding(case)
+    name, law = "output of the queries with no key left", "the bias of proj"
+    expect.close(output[dead], expected[dead], name, law, note=note)
+    name, law = "output of the other queries", "torch's multi-head attention"
+    expect.close(output[~dead], expected[~dead], name, law, note=note)
+
+
+@on_cases("multi_head_dead", look_at=f"{FORWARD}: NaN made on the way; nan_to_num hides it forward only")
+def test_dead_rows_have_finite_gradients(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """With queries that have no key left, all gradients are finite."""
+    back = {"output": case.randn("back", *case.x.shape)}
+
+    gradients, _ = multi_head.backward_heads(case, back, x=case.x, **case.masks)
+
+    for name, gradient in gradients.items():
+        expect.finite(gradient, f"the gradient of {name}", note=_padding(case))
+
+
+@on_cases("multi_head_mixed", look_at=f"{FORWARD}: the batch axis stays apart in every view and product")
+def test_batch_independence(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """Every sequence of a batch gives what it gives alone, whatever its neighbours are."""
+    together = {"x": case.x} | ({} if case.padding == "none" else {"key_padding_mask": case.padded})
+    apart = [{n: tensor[b : b + 1] for n, tensor in together.items()} for b in range(case.B)]
+
+    batch, *alone = multi_head.forwards(case, [together, *apart], causal=case.causal)
+
+    for b, single in enumerate(alone):
+        law = "what the sequence gives in a batch of its own"
+        expect.close(batch.output[b], single.output[0], f"output[{b}]", law)
+
+
+def _padding(case: MultiHeadCase) -> str:
+    """The padding mask as a student reads it, one row for each sequence."""
+    if case.T > 16:
+        return f"{int(case.padded.sum())} of {case.padded.numel()} positions padded"
+    rows = ["".join("x" if padded else "." for padded in row) for row in case.padded.tolist()]
+    return f"padding (x): {' '.join(rows)}"

@@ -1,0 +1,272 @@
+"""What a check holds of a part: `forward`, `forwards`, `gradients`, `parameters`, `construct`.
+
+Turns cases into calls and answers into tensors of the shapes that the contract promises; what has
+another shape is the student's failure here, once, instead of a riddle in every check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from grader.assignment import Part
+from grader.cases import Case
+from grader.expect import CheckFailure
+from grader.submission import Answer, Call, Died, Raised, Submission
+
+_DTYPE_COMPLAINT = re.compile(r"dtype|scalar type|\bDouble\b|\bFloat\b|float64|float32")
+
+
+class Outputs:
+    """What one forward returned, by the contract's names: `outputs.output`, `outputs.weights`."""
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        self.by_name = dict(tensors)
+
+    def __getattr__(self, name: str) -> torch.Tensor:
+        try:
+            return self.by_name[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@dataclass(frozen=True)
+class ParameterFact:
+    """One name under which a module has a parameter; `identity` tells distinct ones apart."""
+
+    name: str
+    shape: tuple[int, ...]
+    trainable: bool
+    identity: int
+
+
+class PartClient:
+    """One part of one submission, as checks use it.
+
+    Args:
+        part: what the assignment says of it.
+        submission: who answers.
+
+    Attributes:
+        dtype: what floating inputs are sent as. float64, until the student's code turns out to work
+            in float32 only: that costs it the check of its dtype, not every other one too.
+    """
+
+    def __init__(self, part: Part, submission: Submission) -> None:
+        self.part = part
+        self.dtype = torch.float64
+        self._submission = submission
+
+    def forward(self, case: Case, **inputs: Any) -> Outputs:
+        """One forward; see `forwards`."""
+        tensors, arguments, options = self._sort(inputs)
+        return self._forwards(case, [tensors], arguments, **options)[0]
+
+    def forwards(self, case: Case, runs: Sequence[Mapping[str, torch.Tensor]], **common: Any) -> list[Outputs]:
+        """Several forwards on one instance, each with tensors of its own.
+
+        Args:
+            case: gives the configuration, the mode and the seed. Its weights are loaded where they
+                fit; otherwise the student's own initialisation stays, so that a wrong name costs only
+                the check of names.
+            common: tensors that all runs share and keyword arguments of `forward` such as ``causal``.
+                ``weights=`` loads these weights, and the check is blocked where they do not fit.
+                ``depth=`` chains so many instances; ``dtype=`` sends this dtype.
+
+        Raises:
+            SubmissionError: there is no answer.
+            CheckFailure: an output has not the shape that the contract promises.
+        """
+        tensors, arguments, options = self._sort(common)
+        return self._forwards(case, [tensors | dict(run) for run in runs], arguments, **options)
+
+    def gradients(
+        self, case: Case, back: Mapping[str, torch.Tensor], **inputs: Any
+    ) -> dict[str, torch.Tensor]:
+        """Backpropagate `back` (by output name) and return the gradients of inputs and parameters.
+
+        What takes no part in the result has gradient 0. An output that is no function of anything
+        (a detached copy of the weights, say) is left out.
+        """
+        tensors, arguments, options = self._sort(inputs)
+        run = tensors | {f"grad.{name}": tensor for name, tensor in back.items()}
+        call = self._call("gradients", case, [run], arguments, **options)
+        gradients = self._ask(call).runs[0]
+        sources = {n: t for n, t in tensors.items() if t.is_floating_point()} | dict(call.weights or {})
+        return {
+            name: self._of_shape(f"the gradient of {name}", tuple(tensor.shape), gradients[name])
+            if name in gradients
+            else torch.zeros_like(tensor)
+            for name, tensor in sources.items()
+        }
+
+    def backward_heads(
+        self, case: Case, back: Mapping[str, torch.Tensor], **inputs: Any
+    ) -> tuple[dict[str, torch.Tensor], list[str]]:
+        """All gradients there are, whatever their names, and which outputs had a gradient to take."""
+        tensors, arguments, options = self._sort(inputs)
+        run = tensors | {f"grad.{name}": tensor for name, tensor in back.items()}
+        answer = self._ask(self._call("gradients", case, [run], arguments, **options))
+        return answer.runs[0], _strings(answer.facts.get("heads"))
+
+    def changed_arguments(self, case: Case, **inputs: Any) -> list[str]:
+        """Names of arguments that one forward changed in place."""
+        tensors, arguments, options = self._sort(inputs)
+        call = self._call("forward", case, [tensors], arguments, **options)
+        return _strings([self._ask(replace(call, watch_arguments=True)).facts.get("changed")])
+
+    def parameters(self, case: Case | None = None, **config: int | bool) -> list[ParameterFact]:
+        """Every name under which the module has a parameter."""
+        asked = Call(self.part.target, "parameters", dict(case.config if case else {}) | config)
+        facts = self._submission.call(replace(asked, dtype=torch.float32)).facts.get("parameters")
+        return [_parameter_fact(entry) for entry in _list(facts)]
+
+    def construct(self, **config: int | bool) -> list[str]:
+        """Names of the classes of what the constructor raises; empty if it raises nothing."""
+        facts = self._submission.call(Call(self.part.target, "construct", config)).facts
+        return _strings([facts.get("raised")])
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def _sort(
+        self, inputs: Mapping[str, Any]
+    ) -> tuple[dict[str, torch.Tensor], dict[str, Any], dict[str, Any]]:
+        """Split keyword arguments into tensors, arguments of `forward`, and options of the call."""
+        options = {n: v for n, v in inputs.items() if n in ("weights", "depth", "dtype", "training")}
+        given = {n: v for n, v in inputs.items() if n not in options and v is not None}
+        tensors = {n: v for n, v in given.items() if isinstance(v, torch.Tensor)}
+        return tensors, {n: v for n, v in given.items() if n not in tensors}, options
+
+    def _forwards(
+        self,
+        case: Case,
+        runs: Sequence[Mapping[str, torch.Tensor]],
+        arguments: Mapping[str, Any],
+        **options: Any,
+    ) -> list[Outputs]:
+        call = self._call("forward", case, runs, arguments, **options)
+        answer = self._ask(call, fixed_dtype=options.get("dtype") is not None)
+        return [
+            Outputs(self._of_contract(run, outputs))
+            for run, outputs in zip(runs, answer.runs, strict=True)
+        ]
+
+    def _call(
+        self,
+        operation: str,
+        case: Case,
+        runs: Sequence[Mapping[str, torch.Tensor]],
+        arguments: Mapping[str, Any],
+        *,
+        weights: Mapping[str, torch.Tensor] | None = None,
+        depth: int = 1,
+        dtype: torch.dtype | None = None,
+        training: bool | None = None,
+    ) -> Call:
+        return Call(
+            self.part.target,
+            operation,
+            config=case.config,
+            weights=case.weights if weights is None else weights,
+            weights_required=weights is not None,
+            runs=runs,
+            arguments=arguments,
+            training=case.training if training is None else training,
+            dtype=dtype or self.dtype,
+            seed=case.seed,
+            depth=depth,
+        )
+
+    def _ask(self, call: Call, *, fixed_dtype: bool = False) -> Answer:
+        """Ask; once more in float32 if the code fails in float64 because of the dtype."""
+        try:
+            answer = self._submission.call(_as_dtype(call))
+        except Raised as error:
+            if fixed_dtype or self.dtype is torch.float32:
+                raise
+            if not _DTYPE_COMPLAINT.search(error.sentence):
+                raise
+            answer = self._submission.call(_as_dtype(replace(call, dtype=torch.float32)))
+            self.dtype = torch.float32
+        if call.runs and len(answer.runs) != len(call.runs):
+            raise Died("the worker's answer has not as many runs as were asked for")
+        return answer
+
+    def _of_contract(
+        self, run: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        sizes: dict[str, tuple[int, ...]] = {}
+        for name, letters in self.part.inputs.items():
+            _bind(letters, tuple(run[name].shape), sizes)
+        return {
+            name: self._of_shape(name, _shape(letters, sizes), outputs.get(name))
+            for name, letters in self.part.outputs.items()
+        }
+
+    def _of_shape(
+        self, name: str, shape: tuple[int, ...], tensor: torch.Tensor | None
+    ) -> torch.Tensor:
+        if tensor is None:
+            raise Died(f"the worker's answer has no {name}")
+        if tuple(tensor.shape) != shape:
+            letters = self.part.outputs.get(name, "").replace("...", "*").replace(" ", ", ")
+            meaning = f" ({letters})" if letters else ""
+            raise CheckFailure(
+                f"{name} has shape {shape}{meaning}", f"{name} has shape {tuple(tensor.shape)}"
+            )
+        return tensor
+
+
+def _as_dtype(call: Call) -> Call:
+    """Send the floating tensors in the call's own dtype."""
+    if call.dtype is torch.float64:
+        return call  # cases are float64 already
+
+    def cast(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return {n: t.to(call.dtype) if t.is_floating_point() else t for n, t in tensors.items()}
+
+    weights = None if call.weights is None else cast(call.weights)
+    return replace(call, weights=weights, runs=[cast(run) for run in call.runs])
+
+
+def _bind(letters: str, shape: tuple[int, ...], sizes: dict[str, tuple[int, ...]]) -> None:
+    """Note which letter has which size, from one input."""
+    names = letters.split()
+    if names[0] == "...":
+        names = names[1:]
+        sizes["..."] = shape[: len(shape) - len(names)]
+    sizes |= {n: (size,) for n, size in zip(names, shape[len(shape) - len(names) :], strict=True)}
+
+
+def _shape(letters: str, sizes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(size for name in letters.split() for size in sizes[name])
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise Died("the worker's answer is not of the expected form")
+    return value
+
+
+def _strings(lists: object) -> list[str]:
+    """One list of texts out of a list of lists; the worker's word, so every type is checked."""
+    found: list[str] = []
+    for entry in _list(lists):
+        for text in _list(entry if entry is not None else []):
+            if not isinstance(text, str):
+                raise Died("the worker's answer is not of the expected form")
+            found.append(text)
+    return found
+
+
+def _parameter_fact(entry: object) -> ParameterFact:
+    if not isinstance(entry, list) or [type(field) for field in entry] != [str, list, bool, int]:
+        raise Died("the worker's answer is not of the expected form")
+    name, shape, trainable, identity = entry
+    if any(type(size) is not int for size in shape):
+        raise Died("the worker's answer is not of the expected form")
+    return ParameterFact(name, tuple(shape), trainable, identity)

@@ -1,0 +1,148 @@
+"""What checks say of tensors: each function passes or raises a `CheckFailure` that a student can read.
+
+Tensors reach these functions as plain values of the expected shape (`client` sees to that). NaN is
+never equal to anything, and is named when it is there.
+"""
+
+from __future__ import annotations
+
+import torch
+
+TOLERANCE = 1e-5
+"""For values computed in float64; leaves room for a student who computes in float32 inside."""
+
+FLOAT32_TOLERANCE = 5e-5
+"""For code that cannot run in float64 at all (which costs it the dtype check)."""
+
+
+class CheckFailure(Exception):
+    """The property does not hold; the failure is data, the sentence is rendered from it.
+
+    Attributes:
+        expected: the property, with its tolerance.
+        observed: the first offending value, where it stands, how many differ and by how much.
+        note: what was done beside the case's own data, for the line "given".
+    """
+
+    def __init__(self, expected: str, observed: str, note: str = "") -> None:
+        super().__init__(observed)
+        self.expected = expected
+        self.observed = observed
+        self.note = note
+
+
+def close(
+    observed: torch.Tensor,
+    expected: torch.Tensor,
+    name: str,
+    law: str,
+    *,
+    tolerance: float | None = None,
+    note: str = "",
+) -> None:
+    """`observed` equals `expected` up to `tolerance` times the size of the largest expected value.
+
+    Args:
+        name: what the tensor is called in the message.
+        law: what it should be equal to, completing "NAME equals ...".
+        tolerance: None for the usual one of the dtype that the student's code ran in.
+    """
+    __tracebackhide__ = True
+    if tolerance is None:
+        tolerance = FLOAT32_TOLERANCE if observed.dtype is torch.float32 else TOLERANCE
+    have, want = observed.double(), expected.double()
+    largest = float(want.abs().max()) if want.numel() else 0.0
+    allowed = tolerance * max(1.0, largest)
+    # Written so that NaN is wrong: it compares false with everything.
+    wrong = ~((have - want).abs() <= allowed)
+    if bool(wrong.any()):
+        raise CheckFailure(
+            f"{name} equals {law} (within {allowed:.0e})", _difference(have, want, wrong, name), note
+        )
+
+
+def identical(
+    observed: torch.Tensor, expected: torch.Tensor, name: str, law: str, *, note: str = ""
+) -> None:
+    """`observed` has exactly the values of `expected`."""
+    __tracebackhide__ = True
+    if torch.equal(observed, expected):
+        return
+    have, want = observed.double(), expected.double()
+    wrong = ~(have == want)
+    raise CheckFailure(f"{name} {law}, exactly", _difference(have, want, wrong, name), note)
+
+
+def differs(
+    observed: torch.Tensor, unwanted: torch.Tensor, name: str, law: str, *, note: str = ""
+) -> None:
+    """`observed` has somewhere another value than `unwanted`, and no NaN."""
+    __tracebackhide__ = True
+    finite(observed, name)
+    if not bool(((observed.double() - unwanted.double()).abs() > 1e-9).any()):
+        raise CheckFailure(f"{name} {law}", f"{name} did not change at all", note)
+
+
+def zero(observed: torch.Tensor, where: torch.Tensor, name: str, law: str, *, note: str = "") -> None:
+    """`observed` is exactly 0 at the places `where`, a mask of the same shape."""
+    __tracebackhide__ = True
+    wrong = where & ~(observed == 0)
+    if bool(wrong.any()):
+        have = observed.double()
+        raise CheckFailure(
+            f"{name} is exactly 0 {law}", _difference(have, torch.zeros_like(have), wrong, name), note
+        )
+
+
+def finite(observed: torch.Tensor, name: str, law: str = "is finite", *, note: str = "") -> None:
+    """`observed` has neither NaN nor an infinity."""
+    __tracebackhide__ = True
+    wrong = ~torch.isfinite(observed)
+    if bool(wrong.any()):
+        index = _first(wrong)
+        raise CheckFailure(
+            f"{name} {law}",
+            f"{name}{_at(index)} is {_value(observed[index])}; "
+            f"{int(wrong.sum())} of {wrong.numel()} values are not finite",
+            note,
+        )
+
+
+def at_least_zero(observed: torch.Tensor, name: str) -> None:
+    """`observed` has no negative value and no NaN."""
+    __tracebackhide__ = True
+    wrong = ~(observed >= 0)
+    if bool(wrong.any()):
+        index = _first(wrong)
+        raise CheckFailure(
+            f"{name} is nowhere negative", f"{name}{_at(index)} is {_value(observed[index])}"
+        )
+
+
+def that(holds: bool, expected: str, observed: str, *, note: str = "") -> None:
+    """`holds`; both sentences are the caller's."""
+    __tracebackhide__ = True
+    if not holds:
+        raise CheckFailure(expected, observed, note)
+
+
+def _difference(have: torch.Tensor, want: torch.Tensor, wrong: torch.Tensor, name: str) -> str:
+    index = _first(wrong)
+    gaps = (have - want)[wrong].abs()
+    by = f", by up to {float(gaps.max()):.2g}" if bool(torch.isfinite(gaps).all()) else ""
+    return (
+        f"{name}{_at(index)} is {_value(have[index])}, not {_value(want[index])}; "
+        f"{int(wrong.sum())} of {wrong.numel()} values differ{by}"
+    )
+
+
+def _first(wrong: torch.Tensor) -> tuple[int, ...]:
+    return tuple(int(position) for position in wrong.nonzero()[0])
+
+
+def _at(index: tuple[int, ...]) -> str:
+    return str(list(index)) if index else ""
+
+
+def _value(scalar: torch.Tensor) -> str:
+    return f"{float(scalar):.5g}"

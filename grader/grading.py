@@ -1,0 +1,213 @@
+"""One submission, graded: the checks run by pytest over the sandbox, the result as a document."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from grader.assignment import Assignment, CheckEntry
+from grader.cases import Case
+from grader.check import CheckRun
+from grader.client import PartClient
+from grader.in_process import InProcessSubmission
+from grader.intake import SubmissionFiles
+from grader.loader import SubmissionModules
+from grader.memo import Memo
+from grader.plugin import GradingPlugin
+from grader.report import Run, results, rows_of
+from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
+from grader.sandbox.budget import TimeLimits
+from grader.sandbox.confine import Limits
+from grader.strategies import FAMILIES, draw, recorded
+from grader.submission import Submission
+
+CHECKS = Path(__file__).with_name("checks")
+REFERENCE = Path(__file__).parent.parent / "reference"
+
+_PYTEST_OPTIONS = [
+    f"--rootdir={CHECKS}",
+    f"--config-file={CHECKS / 'pytest.ini'}",
+    "--noconftest",
+    "--assert=plain",
+    "--capture=no",
+    "--quiet",
+    "-p",
+    "pytest_jsonreport.plugin",
+    "--json-report",
+    "--json-report-file=none",
+    "--json-report-omit=log",
+    "--json-report-omit=collectors",
+    *(
+        option
+        for plugin in (
+            "cacheprovider",
+            "doctest",
+            "faulthandler",
+            "junitxml",
+            "logging",
+            "pastebin",
+            "setuponly",
+            "setupplan",
+            "stepwise",
+            "threadexception",
+            "unraisableexception",
+        )
+        for option in ("-p", f"no:{plugin}")
+    ),
+]
+
+
+class GraderError(Exception):
+    """The grader itself failed; no word about the submission follows from it."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `grade` can be told.
+
+    Attributes:
+        parts: names of the parts to grade; empty for all.
+        seed: draw the cases afresh under this number instead of taking the recorded ones.
+    """
+
+    parts: Sequence[str] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission's result, as `results.json` holds it, and what it printed (for staff only)."""
+
+    document: dict[str, Any]
+    printed: str
+
+
+class Grader:
+    """Grades submissions one after another in one process; no student code ever enters it.
+
+    Args:
+        assignment: parts, points and limits.
+        workers: makes the processes that the students' code runs in.
+    """
+
+    def __init__(self, assignment: Assignment, workers: WorkerSource) -> None:
+        torch.set_num_threads(1)
+        self._assignment = assignment
+        self._workers = workers
+        self._reference = Memo(_reference(assignment))
+        self._cases: dict[int | None, Mapping[str, Sequence[Case]]] = {}
+
+    def grade(self, files: SubmissionFiles, options: Options | None = None) -> Graded:
+        """Grade one submission."""
+        options = options or Options()
+        started = time.monotonic()
+        limits = self._assignment.limits
+        submission = SandboxSubmission(
+            Source(files.files, files.parts, self._assignment.classes),
+            self._workers,
+            TimeLimits(
+                call_s=limits["call_s"],
+                impatient_call_s=limits["impatient_call_s"],
+                check_s=limits["check_s"],
+                submission_s=limits["submission_s"],
+            ),
+            Limits(memory_bytes=int(limits["memory_mb"]) << 20),
+        )
+        parts = options.parts or list(self._assignment.parts)
+        checks = [check for part in parts for check in self._assignment.checks_of(part)]
+        with contextlib.closing(submission):
+            run = self._check_run(submission, self._cases_for(options.seed))
+            report = run_pytest(run, checks)
+            uses = [use for use in submission.forbidden_uses() if use.part in parts]
+            rows = rows_of(self._assignment, report, uses, checks)
+            printed = submission.output
+        document = results(
+            Run(self._assignment, rows, uses),
+            execution_time=time.monotonic() - started,
+            extra={
+                "submission": {
+                    "sha256": files.sha256,
+                    "files": list(files.files),
+                    "parts": dict(files.parts),
+                    "skipped": dict(files.skipped),
+                },
+                "isolation": {"backend": "sandbox", "layers": submission.layers},
+                "cases": "recorded" if options.seed is None else f"seed {options.seed}",
+            },
+        )
+        return Graded(document, printed)
+
+    def _check_run(self, submission: Submission, cases: Mapping[str, Sequence[Case]]) -> CheckRun:
+        parts = self._assignment.parts
+        return CheckRun(
+            submission,
+            clients={name: PartClient(part, submission) for name, part in parts.items()},
+            references={name: PartClient(part, self._reference) for name, part in parts.items()},
+            cases=cases,
+        )
+
+    def _cases_for(self, seed: int | None) -> Mapping[str, Sequence[Case]]:
+        if seed not in self._cases:
+            fresh = {} if seed is None else {n: draw(family, seed) for n, family in FAMILIES.items()}
+            self._cases[seed] = fresh or recorded()
+        return self._cases[seed]
+
+
+def run_pytest(
+    run: CheckRun, checks: Sequence[CheckEntry], options: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Run the checks and return pytest-json-report's report.
+
+    Args:
+        options: further options for pytest; with any, pytest speaks for itself.
+
+    Raises:
+        GraderError: pytest could not collect or run them.
+    """
+    plugin = GradingPlugin(run)
+    said = io.StringIO()
+    files = dict.fromkeys(str(check_file(check)) for check in checks)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_plugins_as_named())
+        if not options:
+            stack.enter_context(contextlib.redirect_stdout(said))
+            stack.enter_context(contextlib.redirect_stderr(said))
+        status = pytest.main([*_PYTEST_OPTIONS, *options, *files], plugins=[plugin])
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or plugin.report is None:
+        raise GraderError(f"pytest ended with {status}:\n{said.getvalue()[-4000:]}")
+    return plugin.report
+
+
+def check_file(check: CheckEntry) -> Path:
+    """Where a check is written."""
+    return CHECKS / ("hidden" if check.hidden else "public") / f"test_{check.part}.py"
+
+
+def _reference(assignment: Assignment) -> InProcessSubmission:
+    files = {path.name: path.read_bytes() for path in REFERENCE.glob("*.py")}
+    parts = {name: part.file for name, part in assignment.parts.items()}
+    return InProcessSubmission(SubmissionModules(files, parts, display_root=f"{REFERENCE}/"))
+
+
+@contextlib.contextmanager
+def _plugins_as_named() -> Iterator[None]:
+    """Keep pytest from loading whatever else is installed."""
+    name = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

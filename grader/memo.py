@@ -1,0 +1,49 @@
+"""Remember the reference's answers, so that a class of submissions asks for each only once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from grader.submission import Answer, Call, Submission, Use
+from grader.sandbox.protocol import pack_call
+from grader.wire import tensor_bytes
+
+
+class Memo:
+    """A submission that answers a call that it has answered before from memory.
+
+    Right for code that we know to be a function of its arguments: the reference, never a student's.
+    """
+
+    def __init__(self, submission: Submission) -> None:
+        self._submission = submission
+        self._answers: dict[bytes, Answer] = {}
+
+    def call(self, call: Call) -> Answer:
+        """See `Submission.call`."""
+        key = _key(call)
+        if key not in self._answers:
+            self._answers[key] = self._submission.call(call)
+        return self._answers[key]
+
+    def begin_check(self) -> None:
+        """See `Submission.begin_check`."""
+
+    def forbidden_uses(self) -> list[Use]:
+        """See `Submission.forbidden_uses`."""
+        return []
+
+    def close(self) -> None:
+        """Forget all answers."""
+        self._answers.clear()
+        self._submission.close()
+
+
+def _key(call: Call) -> bytes:
+    head, tensors = pack_call(call)
+    digest = hashlib.blake2b(json.dumps(head, sort_keys=True).encode(), digest_size=16)
+    for name, tensor in tensors.items():
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor_bytes(tensor))
+    return digest.digest()

@@ -1,0 +1,229 @@
+"""From pytest's report of a run to `results.json`: Gradescope's schema, ours inside `extra_data`.
+
+Every known check has a row, and starts as "not run": what is absent from the report, skipped or lost
+is never a pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader import __version__
+from grader.assignment import Assignment, CheckEntry
+from grader.submission import Outcome, Use
+from grader.text import clean
+
+MAX_OUTPUT = 20_000
+"""Characters of one check's output; Gradescope cuts at 100,000."""
+
+_LABELS = {"given": "given", "expected": "expected", "observed": "observed", "look_at": "look at"}
+
+
+@dataclass
+class Row:
+    """One check in the result."""
+
+    entry: CheckEntry
+    outcome: Outcome = Outcome.NOT_RUN
+    lines: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float:
+        """All or nothing."""
+        return self.entry.points if self.outcome is Outcome.PASSED else 0
+
+
+@dataclass
+class Run:
+    """What one grading run found out, before it is written down."""
+
+    assignment: Assignment
+    rows: list[Row]
+    uses: Sequence[Use] = ()
+
+    @property
+    def score(self) -> float:
+        """Points in all."""
+        return sum(row.score for row in self.rows)
+
+    @property
+    def max_score(self) -> float:
+        """Points there were to get."""
+        return sum(row.entry.points for row in self.rows)
+
+    @property
+    def grader_error(self) -> bool:
+        """Whether the grader itself failed somewhere."""
+        return any(row.outcome is Outcome.GRADER_ERROR for row in self.rows)
+
+    def parts(self) -> dict[str, dict[str, float]]:
+        """Score and maximum of each part."""
+        found: dict[str, dict[str, float]] = {}
+        for row in self.rows:
+            part = found.setdefault(row.entry.part, {"score": 0, "max_score": 0})
+            part["score"] += row.score
+            part["max_score"] += row.entry.points
+        return found
+
+
+def rows_of(
+    assignment: Assignment,
+    report: Mapping[str, Any] | None,
+    uses: Sequence[Use],
+    checks: Sequence[CheckEntry],
+) -> list[Row]:
+    """Make the rows of the checks that were asked for out of pytest's report, if there is one."""
+    rows = {check.id: Row(check) for check in checks}
+    for test in (report or {}).get("tests", ()):
+        noted = test.get("metadata", {})
+        row = rows.get(noted.get("check", ""))
+        if row is None or "outcome" not in noted:
+            continue
+        outcome = Outcome(noted["outcome"])
+        if (outcome is Outcome.PASSED) is not (test.get("outcome") == "passed"):
+            outcome = Outcome.GRADER_ERROR
+        lines = noted.get("lines") or ({"observed": noted["error"]} if "error" in noted else {})
+        row.outcome, row.lines = outcome, lines
+    if assignment.from_scratch == "withhold":
+        for row in rows.values():
+            own = [use for use in uses if use.part == row.entry.part]
+            if own and row.outcome is not Outcome.GRADER_ERROR:
+                row.outcome, row.lines = Outcome.FORBIDDEN, _forbidden_lines(own)
+    return list(rows.values())
+
+
+def _forbidden_lines(uses: Sequence[Use]) -> dict[str, str]:
+    places = "; ".join(f"{use.file}:{use.line} uses {use.operator}" for use in uses[:5])
+    return {
+        "expected": "attention is written from scratch, without torch's ready-made operators",
+        "observed": places,
+        "look_at": f"{uses[0].file}:{uses[0].line}; the points of this part are withheld",
+    }
+
+
+def message(row: Row) -> str:
+    """The lines of one check's message, as a student reads them."""
+    if row.outcome is Outcome.PASSED:
+        return ""
+    if row.outcome is Outcome.NOT_RUN and not row.lines:
+        return "not run"
+    if row.outcome is Outcome.GRADER_ERROR:
+        return "The grader failed here, not your code. Course staff has been told.\n"
+    shown = [
+        f"{label:<10}{row.lines[key]}" for key, label in _LABELS.items() if row.lines.get(key)
+    ]
+    if row.outcome is not Outcome.FAILED:
+        shown.insert(0, row.outcome.value.replace("_", " "))
+    return clean("\n".join(shown), MAX_OUTPUT)
+
+
+def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole result as Gradescope's schema wants it."""
+    document: dict[str, Any] = {
+        "score": run.score,
+        "execution_time": round(execution_time, 3),
+        "output": summary(run),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": [_test(row, number, run.assignment) for number, row in _numbered(run.rows)],
+        "extra_data": {
+            "assignment": run.assignment.title,
+            "max_score": run.max_score,
+            "parts": run.parts(),
+            "grader": {"version": __version__},
+            "grader_error": run.grader_error,
+            "from_scratch": {
+                "policy": run.assignment.from_scratch,
+                "uses": [
+                    {"part": u.part, "file": u.file, "line": u.line, "operator": u.operator}
+                    for u in run.uses
+                ],
+            },
+        }
+        | dict(extra),
+    }
+    if run.grader_error:
+        document["extra_data"]["grader_errors"] = {
+            row.entry.id: row.lines.get("observed", "")
+            for row in run.rows
+            if row.outcome is Outcome.GRADER_ERROR
+        }
+    return document
+
+
+def summary(run: Run) -> str:
+    """What stands above the checks."""
+    title = f"{run.assignment.title}: {run.score:g} of {run.max_score:g} points"
+    parts = [
+        f"{run.assignment.parts[name].title}: {part['score']:g} of {part['max_score']:g}"
+        for name, part in run.parts().items()
+    ]
+    first = (
+        ["This result is not final: the grader failed in at least one check."]
+        if run.grader_error
+        else []
+    )
+    return "\n".join([*first, title, *parts])
+
+
+def _numbered(rows: Sequence[Row]) -> list[tuple[str, Row]]:
+    """Number the checks 1.1, 1.2, ... by part."""
+    parts = list(dict.fromkeys(row.entry.part for row in rows))
+    numbered = []
+    for number, part in enumerate(parts, start=1):
+        own = [row for row in rows if row.entry.part == part]
+        numbered += [(f"{number}.{position}", row) for position, row in enumerate(own, start=1)]
+    return numbered
+
+
+def _test(row: Row, number: str, assignment: Assignment) -> dict[str, Any]:
+    test: dict[str, Any] = {
+        "name": f"{assignment.parts[row.entry.part].title}: {row.entry.title}",
+        "number": number,
+        "score": row.score,
+        "max_score": row.entry.points,
+        "status": "passed" if row.outcome is Outcome.PASSED else "failed",
+        "output": message(row),
+        "visibility": assignment.hidden_visibility if row.entry.hidden else "visible",
+        "tags": [row.entry.part],
+        "extra_data": {
+            "check": row.entry.id,
+            "part": row.entry.part,
+            "outcome": row.outcome.value,
+        },
+    }
+    if row.outcome is Outcome.GRADER_ERROR:
+        # Ours, so no score is written: neither a zero nor a gift.
+        del test["score"], test["status"]
+    return test
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """The result's text: strict JSON, the same for the same result."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old one or the new one, never half of it.
+
+    Raises:
+        OSError: the file cannot be written there; what was there before is unharmed.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

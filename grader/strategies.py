@@ -1,0 +1,393 @@
+"""Hypothesis strategies for the cases, by family; and the cases of a grade, drawn once and recorded.
+
+A family is what a group of checks is run on. Its kinds say which coincidences of sizes it meets and
+how often: as a rule sizes are pairwise distinct, so that no two axes can be mistaken for each other,
+and some cases make them equal on purpose.
+
+The cases that decide a grade are `cases.json`: the same for every submission, every machine and every
+version of Hypothesis. `python -m grader record` draws them again after a family has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+
+from grader.cases import CASE_CLASSES, MASKS, AttentionCase, BlockCase, Case, MultiHeadCase
+
+CASES_FILE = Path(__file__).with_name("cases.json")
+RECORD_SEED = 3
+
+Cases = st.SearchStrategy[Case]
+
+_SEEDS = st.integers(0, 2**16)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The cases that a group of checks is run on.
+
+    Attributes:
+        kinds: a strategy and a number of cases for each kind of coincidence.
+        any_sizes: all sizes from 1 up, in any relation: shrinks to what a human can hold.
+    """
+
+    kinds: Mapping[str, tuple[Cases, int]]
+    any_sizes: Cases
+
+
+def draw(family: Family, number: int) -> list[Case]:
+    """Draw the family's cases afresh, the same for the same `number`; small ones come first."""
+    cases: list[Case] = []
+    met: Counter[tuple[str, Any]] = Counter()
+    for index, (strategy, count) in enumerate(family.kinds.values()):
+        pool = _examples(strategy, 6 * count, 1000 * number + index)
+        for _ in range(min(count, len(pool))):
+            chosen = min(pool, key=lambda case: sum(met[feature] for feature in _features(case)))
+            pool.remove(chosen)
+            met.update(_features(chosen))
+            cases.append(chosen)
+    return sorted(cases, key=size)
+
+
+@lru_cache(maxsize=1)
+def recorded(path: Path = CASES_FILE) -> dict[str, list[Case]]:
+    """The recorded cases by family."""
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    return {name: [from_json(entry) for entry in entries] for name, entries in raw.items()}
+
+
+def record(path: Path = CASES_FILE) -> None:
+    """Draw all families and write them, one case a line."""
+    families = []
+    for name, family in FAMILIES.items():
+        lines = [json.dumps(to_json(case)) for case in draw(family, RECORD_SEED)]
+        families.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
+    path.write_text("{\n" + ",\n".join(families) + "\n}\n", encoding="utf-8")
+
+
+def to_json(case: Case) -> dict[str, Any]:
+    """A case as JSON; `from_json` undoes it."""
+    return {"case": type(case).__name__} | asdict(case)
+
+
+def from_json(entry: Mapping[str, Any]) -> Case:
+    """Rebuild a case."""
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "case"}
+    return CASE_CLASSES[entry["case"]](**values)
+
+
+def size(case: Case) -> tuple[int, bool, int, str]:
+    """What makes a case simple: small sizes, then eval mode, then a small seed."""
+    sizes = [value for value in asdict(case).values() if type(value) is int]
+    lead = len(getattr(case, "lead", ()))
+    return sum(sizes) - case.seed + lead, case.training, case.seed, repr(case)
+
+
+class _Fails(Exception):
+    """Tells Hypothesis that an example is one to shrink."""
+
+
+def search(strategy: Cases, fails: Callable[[Case], bool], max_attempts: int) -> None:
+    """Let Hypothesis look for a case that `fails`, and shrink it; at most `max_attempts` are tried.
+
+    `fails` keeps what it finds; it may raise StopIteration to end the search.
+    """
+    known: dict[Case, bool] = {}
+    left = max_attempts
+
+    @settings(
+        max_examples=max_attempts // 2,
+        phases=[Phase.generate, Phase.shrink],
+        derandomize=True,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def attempt(case: Case) -> None:
+        nonlocal left
+        if case not in known and left > 0:
+            left -= 1
+            try:
+                known[case] = fails(case)
+            except StopIteration:
+                left = 0
+        if known.get(case, False):
+            raise _Fails
+
+    with contextlib.suppress(_Fails, HypothesisException):
+        attempt()
+
+
+def _features(case: Case) -> list[tuple[str, Any]]:
+    """What should be met about equally often: modes, masks, paddings, numbers of leading dimensions."""
+    values = asdict(case)
+    features = [(name, value) for name, value in values.items() if isinstance(value, (bool, str))]
+    if "lead" in values:
+        features.append(("lead", len(values["lead"])))
+    if "padding" in values:
+        features.append(("masks", (values["padding"], values["causal"])))
+    return features
+
+
+def _examples(strategy: Cases, count: int, number: int) -> list[Case]:
+    """About `count` distinct examples; the first that Hypothesis tries are nearly minimal, so go last."""
+    found: dict[Case, None] = {}
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def collect(case: Case) -> None:
+        found.setdefault(case)
+
+    collect()
+    return list(found)[::-1]
+
+
+# --- attention -----------------------------------------------------------------------------------
+
+
+@st.composite
+def attention_cases(
+    draw: Callable[..., Any],
+    *,
+    masks: tuple[str, ...],
+    dead: bool = False,
+    equal: tuple[str, ...] = (),
+    ones: tuple[str, ...] = (),
+    long: bool = False,
+    any_sizes: bool = False,
+) -> AttentionCase:
+    """Draw attention cases.
+
+    Args:
+        equal: sizes that coincide; all others are pairwise distinct.
+        ones: sizes that are 1.
+        long: with T_q and T_k up to 80.
+        any_sizes: all sizes from 1 up, in any relation.
+    """
+    names = ["T_q", "T_k", "d_head", "d_v"]
+    smallest = 1 if any_sizes else 2
+    ranges = [st.integers(smallest, 9)] * 4
+    if long:
+        ranges[0] = ranges[1] = st.integers(40, 80)
+    tuples = st.tuples(*ranges)
+    if not any_sizes:
+        tuples = tuples.filter(_distinct)
+    sizes = dict(zip(names, draw(tuples), strict=True))
+    sizes |= {name: sizes[equal[0]] for name in equal[1:]} | dict.fromkeys(ones, 1)
+    lead = tuple(draw(st.lists(st.integers(smallest, 4), max_size=1 if long else 3)))
+    mask = draw(st.sampled_from(masks))
+    return AttentionCase(
+        training=draw(st.booleans()), seed=draw(_SEEDS), lead=lead, mask=mask, dead=dead, **sizes
+    )
+
+
+def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
+    def kind(**options: Any) -> Cases:
+        return attention_cases(masks=masks, dead=dead, **options)
+
+    single_key_mask = ("none",) if "none" in masks else masks
+    single_key = attention_cases(masks=single_key_mask, dead=dead, ones=("T_k",))
+    kinds = {
+        "distinct": (kind(), 14),
+        "T_q=T_k": (kind(equal=("T_q", "T_k")), 3),
+        "T_k=d_head": (kind(equal=("T_k", "d_head")), 2),
+        "d_head=d_v": (kind(equal=("d_head", "d_v")), 1),
+        "T_q=1": (kind(ones=("T_q",)), 2),
+        "d_head=1": (kind(ones=("d_head",)), 1),
+        "long": (kind(long=True), 1),
+    }
+    if dead or "none" in masks:
+        kinds["T_k=1"] = (single_key, 1)
+    return Family(kinds, kind(any_sizes=True))
+
+
+_ALIVE = tuple(mask for mask in MASKS if mask != "one_column")
+_ALIVE_MASKED = tuple(mask for mask in _ALIVE if mask != "none")
+_DEAD = ("full", "shared", "partial", "one_column")
+
+
+def _mixed_attention_family() -> Family:
+    """With and without masks, with and without dead rows: what the reference is compared on."""
+    alive, dead = _attention_family(_ALIVE).kinds, _attention_family(_DEAD, dead=True).kinds
+    halves = {f"{name}, alive": (strategy, -(-2 * n // 3)) for name, (strategy, n) in alive.items()}
+    halves |= {f"{name}, dead": (strategy, -(-n // 3)) for name, (strategy, n) in dead.items()}
+    any_sizes = [
+        attention_cases(masks=_ALIVE, any_sizes=True),
+        attention_cases(masks=_DEAD, dead=True, any_sizes=True),
+    ]
+    return Family(halves, st.one_of(any_sizes))
+
+
+def _distinct(sizes: tuple[int, ...]) -> bool:
+    return len(set(sizes)) == len(sizes)
+
+
+# --- sequences -----------------------------------------------------------------------------------
+
+
+@st.composite
+def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -> dict[str, int]:
+    """Draw B, T, n_heads and d_head, pairwise distinct but for the coincidence; "any" has no rule."""
+    if coincidence == "any":
+        return {
+            "B": draw(st.integers(1, 3)),
+            "T": draw(st.integers(1, 8)),
+            "n_heads": draw(st.integers(1, 3)),
+            "d_head": draw(st.integers(1, 4)),
+        }
+    ranges = {
+        "B": st.integers(2, 4),
+        "T": st.integers(40, 80) if coincidence == "long" else st.integers(2, 9),
+        "n_heads": st.integers(2, 4),
+        "d_head": st.integers(2, 6),
+    }
+    values = draw(st.tuples(*ranges.values()).filter(_distinct))
+    sizes: dict[str, int] = dict(zip(ranges, values, strict=True))
+    if coincidence == "B=T":
+        sizes["T"] = sizes["B"]
+    elif coincidence == "T=H":
+        sizes["T"] = sizes["n_heads"]
+    elif coincidence == "B=H":
+        sizes["B"] = sizes["n_heads"]
+    elif coincidence == "H=D":
+        sizes["d_head"] = 1
+    elif coincidence == "H=d_head":
+        sizes["d_head"] = sizes["n_heads"]
+    elif coincidence.endswith("=1"):
+        sizes[{"B": "B", "T": "T", "H": "n_heads"}[coincidence[0]]] = 1
+    return sizes
+
+
+@st.composite
+def multi_head_cases(
+    draw: Callable[..., Any],
+    *,
+    coincidence: str = "distinct",
+    paddings: tuple[str, ...] = ("none",),
+    causal: tuple[bool, ...] = (True,),
+    sharp: bool = False,
+) -> MultiHeadCase:
+    """Draw multi-head cases."""
+    return MultiHeadCase(
+        training=draw(st.booleans()),
+        seed=draw(_SEEDS),
+        padding=draw(st.sampled_from(paddings)),
+        causal=draw(st.sampled_from(causal)),
+        sharp=sharp,
+        **draw(sequence_sizes(coincidence=coincidence)),
+    )
+
+
+@st.composite
+def block_cases(
+    draw: Callable[..., Any],
+    *,
+    coincidence: str = "distinct",
+    paddings: tuple[str, ...] = ("none",),
+    causal: tuple[bool, ...] = (True,),
+    norm_first: tuple[bool, ...] = (True, False),
+    small: bool = False,
+) -> BlockCase:
+    """Draw block cases."""
+    # The norms of one or two features are constants, or signs: no property would be left.
+    sizes = draw(sequence_sizes(coincidence=coincidence).filter(lambda s: s["n_heads"] * s["d_head"] > 2))
+    taken = {*sizes.values(), sizes["n_heads"] * sizes["d_head"]}
+    return BlockCase(
+        training=draw(st.booleans()),
+        seed=draw(_SEEDS),
+        padding=draw(st.sampled_from(paddings)),
+        causal=draw(st.sampled_from(causal)),
+        sharp=False,
+        d_ff=draw(st.integers(3, 20).filter(lambda size: size not in taken)),
+        norm_first=draw(st.sampled_from(norm_first)),
+        small=small,
+        **sizes,
+    )
+
+
+_COINCIDENCES = {
+    "distinct": 10,
+    "B=T": 2,
+    "T=H": 2,
+    "B=H": 1,
+    "B=1": 2,
+    "T=1": 1,
+    "H=1": 2,
+    "H=D": 2,
+    "H=d_head": 1,
+    "long": 1,
+}
+
+
+def _sequence_family(
+    cases: Callable[..., Cases], *, without: tuple[str, ...] = (), **options: Any
+) -> Family:
+    kinds = {
+        name: (cases(coincidence=name, **options), count)
+        for name, count in _COINCIDENCES.items()
+        if name not in without
+    }
+    return Family(kinds, cases(coincidence="any", **options))
+
+
+def _with_sharp(family: Family, **options: Any) -> Family:
+    sharp = multi_head_cases(sharp=True, **options)
+    any_sizes = multi_head_cases(coincidence="any", sharp=True, **options)
+    return Family(
+        dict(family.kinds) | {"sharp": (sharp, 3)}, st.one_of(family.any_sizes, any_sizes)
+    )
+
+
+_PADDED = ("right", "left", "scattered")
+_ANY = (True, False)
+
+FAMILIES: dict[str, Family] = {
+    "attention": _attention_family(_ALIVE),
+    "attention_plain": _attention_family(("none",)),
+    "attention_masked": _attention_family(_ALIVE_MASKED),
+    "attention_dead": _attention_family(_DEAD, dead=True),
+    "attention_mixed": _mixed_attention_family(),
+    "multi_head": _with_sharp(_sequence_family(multi_head_cases)),
+    "multi_head_smooth": _sequence_family(multi_head_cases),
+    "multi_head_free": _sequence_family(multi_head_cases, causal=(False,)),
+    "multi_head_padded": _with_sharp(
+        _sequence_family(multi_head_cases, paddings=_PADDED, causal=_ANY, without=("T=1",)),
+        paddings=_PADDED,
+        causal=_ANY,
+    ),
+    "multi_head_dead": _sequence_family(
+        multi_head_cases, paddings=("left", "scattered", "whole"), without=("T=1",)
+    ),
+    "multi_head_mixed": _sequence_family(
+        multi_head_cases, paddings=("none", *_PADDED, "whole"), causal=_ANY
+    ),
+    "block": _sequence_family(block_cases),
+    "block_mixed": _sequence_family(block_cases, paddings=("none", *_PADDED), causal=_ANY),
+    "block_pre_norm": _sequence_family(
+        block_cases, paddings=("none", *_PADDED), causal=_ANY, norm_first=(True,)
+    ),
+    "block_post_norm": _sequence_family(
+        block_cases, paddings=("none", *_PADDED), causal=_ANY, norm_first=(False,)
+    ),
+    "block_small": _sequence_family(block_cases, small=True, without=("long",)),
+}

@@ -1,0 +1,73 @@
+"""What a person sees in the terminal: a table of the checks, then the message of each that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from grader.text import clean
+
+_MARKS = {"passed": ("pass", "green"), "not_run": ("not run", "dim"), "blocked": ("blocked", "yellow")}
+_MAX_PRINTED_LINES = 20
+
+
+def show(document: Mapping[str, Any], console: Console, *, hidden_points: float = 0) -> None:
+    """Print a result.
+
+    Args:
+        document: as `report.results` makes it.
+        hidden_points: points of checks that were not run here, for the last line.
+    """
+    console.print(_table(document))
+    for test in document["tests"]:
+        if test["output"]:
+            _show_message(test, console)
+    console.print(Text(document["output"], style="bold"))
+    if hidden_points:
+        console.print(f"{hidden_points:g} more points are for checks that course staff runs.")
+
+
+def show_printed(printed: str, console: Console) -> None:
+    """Print what the submission itself printed, the first lines of it."""
+    lines = clean(printed, 10_000).splitlines()
+    if lines:
+        console.print(Text(f"The submission printed {len(lines)} lines:", style="dim"))
+        shown = "\n".join(lines[:_MAX_PRINTED_LINES])
+        console.print(Padding(Text(shown, style="dim"), (0, 2)))
+
+
+def _table(document: Mapping[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("#", justify="right")
+    table.add_column("check")
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("outcome", no_wrap=True)
+    part = ""
+    for test in document["tests"]:
+        if test["extra_data"]["part"] != part:
+            part = test["extra_data"]["part"]
+            title = test["name"].partition(":")[0]
+            points = document["extra_data"]["parts"][part]
+            earned = f"{points['score']:g}/{points['max_score']:g}"
+            table.add_row("", Text(title, style="bold"), Text(earned, style="bold"), "")
+        outcome = test["extra_data"]["outcome"]
+        mark, colour = _MARKS.get(outcome, (outcome.replace("_", " "), "red"))
+        table.add_row(
+            test["number"],
+            Text(test["name"].partition(": ")[2]),
+            f"{test.get('score', 0):g}/{test['max_score']:g}",
+            Text(mark, style=colour),
+        )
+    return table
+
+
+def _show_message(test: Mapping[str, Any], console: Console) -> None:
+    heading = Text(f"\n{test['number']} {test['name'].partition(': ')[2]} ", style="bold")
+    heading.append(f"({test['extra_data']['check']})", style="dim")
+    console.print(heading)
+    console.print(Padding(Text(test["output"]), (0, 2)))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from grader.cases import Case
@@ -44,7 +45,7 @@ class Check:
     family: str | None
     look_at: str
 
-    @property
+    @cached_property
     def needs(self) -> list[str]:
         """Names of the body's arguments."""
         return list(inspect.signature(self.body).parameters)

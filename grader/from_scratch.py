@@ -9,9 +9,12 @@ student's own function may be called `scaled_dot_product_attention`.
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import torch
@@ -311,16 +314,19 @@ def _forbidden(source: _Source, scope: _Scope, dotted: str) -> str | None:
 
 # --- at run time ---------------------------------------------------------------------------------
 
+_OWNERS = {
+    "torch.nn.functional": F,
+    "torch": torch,
+    "torch._C._nn": torch._C._nn,
+    "torch.ops.aten": torch.ops.aten,
+}
 
-def _forbidden_functions() -> dict[Callable[..., Any], str]:
-    owners = {
-        "torch.nn.functional": F,
-        "torch": torch,
-        "torch._C._nn": torch._C._nn,
-        "torch.ops.aten": torch.ops.aten,
-    }
-    found: dict[Callable[..., Any], str] = {}
-    for where, owner in owners.items():
+Function = Callable[..., Any]
+
+
+def _forbidden_functions() -> dict[Function, str]:
+    found: dict[Function, str] = {}
+    for where, owner in _OWNERS.items():
         for name in sorted(FORBIDDEN_NAMES):
             function = getattr(owner, name, None)
             if callable(function):
@@ -330,45 +336,90 @@ def _forbidden_functions() -> dict[Callable[..., Any], str]:
     return found
 
 
-class OperatorWatch(TorchFunctionMode):
+_FUNCTIONS = _forbidden_functions()
+
+
+class OperatorWatch:
     """Notes every call of a forbidden operator, with the line of the submission that made it.
+
+    Two ways together: the operators' entry points in torch's modules are wrapped while the watch is
+    on, which costs nothing until one is called; and a function mode sees whatever reaches torch by
+    another way, which makes a forward half as slow again, so that it is on in a part of the calls.
 
     Args:
         modules: the submission, to tell its frames from torch's.
-        part: who is charged when no frame of a part's file is on the stack.
     """
 
-    _functions = _forbidden_functions()
-
-    def __init__(self, modules: SubmissionModules, part: str) -> None:
-        super().__init__()
-        self._modules = modules
-        self._part = part
-        self._part_of = {path: name for name, path in modules.parts.items()}
+    def __init__(self, modules: SubmissionModules) -> None:
         self.uses: dict[Use, None] = {}
+        self._modules = modules
+        self._part_of = {path: name for name, path in modules.parts.items()}
+        self._part = ""
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """Wrap the entry points."""
+        wrapped = []
+        for function, name in _FUNCTIONS.items():
+            where, _, attribute = name.rpartition(".")
+            if where != "torch.ops.aten" and not isinstance(function, _OverloadTypes):
+                wrapped.append((_OWNERS[where], attribute, function))
+                setattr(_OWNERS[where], attribute, self._noting(function, name))
+        try:
+            yield
+        finally:
+            for owner, attribute, function in wrapped:
+                setattr(owner, attribute, function)
+
+    @contextmanager
+    def forward(self, part: str, *, closely: bool) -> Iterator[None]:
+        """Watch one forward of a part, with the function mode if `closely`."""
+        self._part = part
+        if not closely:
+            yield
+            return
+        with _FunctionWatch(self):
+            yield
+
+    def note(self, operator: str) -> None:
+        """Note that the operator is being called, by whichever of the submission's files is nearest."""
+        frame: FrameType | None = sys._getframe(1)
+        caller: tuple[str, int] | None = None
+        charged = None
+        while frame is not None and charged is None:
+            path = self._modules.path_of(frame.f_code.co_filename)
+            if path is not None:
+                caller = caller or (path, frame.f_lineno)
+                charged = self._part_of.get(path)
+            frame = frame.f_back
+        if caller is not None:
+            self.uses.setdefault(Use(charged or self._part, *caller, operator))
+
+    def _noting(self, function: Function, operator: str) -> Function:
+        @functools.wraps(function)
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            self.note(operator)
+            return function(*args, **kwargs)
+
+        return noting
+
+
+_OverloadTypes = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+
+
+class _FunctionWatch(TorchFunctionMode):
+    def __init__(self, watch: OperatorWatch) -> None:
+        super().__init__()
+        self._watch = watch
 
     def __torch_function__(
         self,
-        func: Callable[..., Any],
+        func: Function,
         types: Iterable[type],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        operator = self._functions.get(func)
+        operator = _FUNCTIONS.get(func)
         if operator is not None:
-            self._note(operator)
+            self._watch.note(operator)
         return func(*args, **(kwargs or {}))
-
-    def _note(self, operator: str) -> None:
-        frame = sys._getframe(2)
-        caller: tuple[str, int] | None = None
-        while frame is not None:
-            path = self._modules.path_of(frame.f_code.co_filename)
-            if path is not None:
-                caller = caller or (path, frame.f_lineno)
-                if path in self._part_of:
-                    self.uses.setdefault(Use(self._part_of[path], *caller, operator))
-                    return
-            frame = frame.f_back  # type: ignore[assignment]
-        if caller is not None:
-            self.uses.setdefault(Use(self._part, *caller, operator))

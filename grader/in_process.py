@@ -44,7 +44,7 @@ class InProcessSubmission:
 
     def call(self, call: Call) -> Answer:
         """See `Submission.call`."""
-        with _alarm(self._call_s, self._modules):
+        with self._adapter.ready(), _alarm(self._call_s, self._modules):
             return self._adapter.answer(call)
 
     def begin_check(self) -> None:

@@ -49,11 +49,11 @@ def encode(call_id: int, head: Mapping[str, Any], tensors: Mapping[str, torch.Te
     declared = [
         [name, DTYPE_NAMES[tensor.dtype], list(tensor.shape)] for name, tensor in tensors.items()
     ]
-    packed = json.dumps({"head": head, "tensors": declared}, allow_nan=False).encode()
+    packed = _ENCODER.encode({"head": head, "tensors": declared}).encode()
     return b"".join([HEADER.pack(MAGIC, call_id, len(packed), sum(map(len, body))), packed, *body])
 
 
-def decode_header(header: bytes) -> tuple[int, int, int]:
+def decode_header(header: bytes | bytearray) -> tuple[int, int, int]:
     """Return the call's id and the lengths of head and body, none above its cap."""
     magic, call_id, head_bytes, body_bytes = HEADER.unpack(header)
     if magic != MAGIC:
@@ -64,7 +64,7 @@ def decode_header(header: bytes) -> tuple[int, int, int]:
 
 
 def decode(packed: bytes, body: bytes | bytearray) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Return the head and the tensors, as fresh tensors of their own.
+    """Return the head and the tensors, each in memory of its own.
 
     Raises:
         MalformedFrame: the head is not plain JSON of the expected form, or head and body disagree.
@@ -101,9 +101,7 @@ def _tensor(data: bytes | bytearray, dtype: torch.dtype, shape: list[int]) -> to
         return _empty(shape, dtype)
     if dtype is torch.bool and max(data) > 1:
         raise MalformedFrame("a boolean is neither 0 nor 1")
-    # A clone lies where torch's allocator puts it: kernels that depend on alignment then give the
-    # same bits for the same values.
-    return torch.frombuffer(bytearray(data), dtype=dtype).reshape(shape).clone()
+    return torch.frombuffer(bytearray(data), dtype=dtype).reshape(shape)
 
 
 def _empty(shape: list[int], dtype: torch.dtype) -> torch.Tensor:
@@ -128,12 +126,7 @@ def _declaration(declared: object) -> tuple[str, torch.dtype, list[int]]:
 
 def _strict_json(packed: bytes) -> object:
     try:
-        return json.loads(
-            packed.decode(),
-            object_pairs_hook=_without_duplicates,
-            parse_constant=_refuse,
-            parse_int=_short_int,
-        )
+        return _DECODER.decode(packed.decode())
     except (ValueError, RecursionError) as error:
         raise MalformedFrame(f"the head is not plain JSON ({type(error).__name__})") from error
 
@@ -153,3 +146,9 @@ def _short_int(digits: str) -> int:
     if len(digits) > 20:
         raise ValueError("too many digits")
     return int(digits)
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates, parse_constant=_refuse, parse_int=_short_int
+)

@@ -19,7 +19,7 @@ from grader.wire import HEADER, MalformedFrame, decode, decode_header, encode
 MAX_OUTPUT_BYTES = 64 << 10
 """What is kept of a submission's output."""
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 17
 
 
 class ChannelClosed(Exception):
@@ -54,19 +54,19 @@ class Channel:
         self._send(encode(call_id, head, tensors), stopwatch)
         received = bytearray()
         needed = HEADER.size
-        lengths: tuple[int, int] | None = None
+        head_end = 0
         while len(received) < needed:
             self._wait(select.POLLIN, stopwatch)
-            received += self._read(needed - len(received))
-            if lengths is None and len(received) == HEADER.size:
-                answered, *sizes = decode_header(bytes(received))
+            received += self._read()
+            if not head_end and len(received) >= HEADER.size:
+                answered, head_bytes, body_bytes = decode_header(received[: HEADER.size])
                 if answered != call_id:
                     raise MalformedFrame("the answer belongs to another call")
-                lengths = (sizes[0], sizes[1])
-                needed += sum(lengths)
-        assert lengths is not None  # noqa: S101 - the loop ends only with a header read
-        body = HEADER.size + lengths[0]
-        return decode(bytes(received[HEADER.size : body]), received[body:])
+                head_end = HEADER.size + head_bytes
+                needed = head_end + body_bytes
+        if len(received) > needed:
+            raise MalformedFrame("the answer is followed by more than was asked for")
+        return decode(bytes(received[HEADER.size : head_end]), received[head_end:])
 
     def drain(self) -> None:
         """Take what the worker has printed so far."""
@@ -83,9 +83,9 @@ class Channel:
             except OSError as error:
                 raise ChannelClosed from error
 
-    def _read(self, size: int) -> bytes:
+    def _read(self) -> bytes:
         try:
-            chunk = self.process.socket.recv(min(size, 1 << 20))
+            chunk = self.process.socket.recv(_CHUNK)
         except BlockingIOError:
             return b""
         except OSError as error:

@@ -23,7 +23,7 @@ from grader.wire import HEADER, decode, decode_header, encode
 SOCKET_FD = 3
 
 
-def serve(read: Callable[[int], bytes], write: Callable[[bytes], None], layers: Mapping[str, bool]) -> None:
+def serve(read: Callable[[int], bytearray], write: Callable[[bytes], None], layers: Mapping[str, bool]) -> None:
     """Answer frames until the grader closes its end; never returns anything to a caller that matters."""
     call_id, head, tensors = _receive(read)
     modules = SubmissionModules(
@@ -37,16 +37,16 @@ def serve(read: Callable[[int], bytes], write: Callable[[bytes], None], layers: 
 
     hide_harness()
     adapter = Adapter(modules)
-    while True:
-        call_id, head, tensors = _receive(read)
-        reported = len(adapter.uses)
-        try:
-            answer = adapter.answer(unpack_call(head["call"], tensors))
-            reply, body = pack_answer(answer)
-        except SubmissionError as error:
-            reply, body = pack_error(error), {}
-        reply["uses"] = pack_uses(list(adapter.uses)[reported:])
-        write(encode(call_id, reply, body))
+    with adapter.ready():
+        while True:
+            call_id, head, tensors = _receive(read)
+            reported = len(adapter.uses)
+            try:
+                reply, body = pack_answer(adapter.answer(unpack_call(head["call"], tensors)))
+            except SubmissionError as error:
+                reply, body = pack_error(error), {}
+            reply["uses"] = pack_uses(list(adapter.uses)[reported:])
+            write(encode(call_id, reply, body))
 
 
 def hide_harness() -> None:
@@ -58,7 +58,7 @@ def hide_harness() -> None:
     sys.argv[:] = [""]
 
 
-def read_exactly(fd: int) -> Callable[[int], bytes]:
+def read_exactly(fd: int) -> Callable[[int], bytearray]:
     """Return a reader of exactly so many bytes; the end of the stream ends the process."""
 
     def read(size: int) -> bytes:
@@ -68,7 +68,7 @@ def read_exactly(fd: int) -> Callable[[int], bytes]:
             if not chunk:
                 os._exit(0)
             received += chunk
-        return bytes(received)
+        return received
 
     return read
 
@@ -84,7 +84,7 @@ def write_all(fd: int) -> Callable[[bytes], None]:
     return write
 
 
-def _receive(read: Callable[[int], bytes]) -> tuple[int, dict[str, Any], dict[str, torch.Tensor]]:
+def _receive(read: Callable[[int], bytearray]) -> tuple[int, dict[str, Any], dict[str, torch.Tensor]]:
     call_id, head_bytes, body_bytes = decode_header(read(HEADER.size))
     head, tensors = decode(read(head_bytes), read(body_bytes))
     return call_id, head, tensors

@@ -1,0 +1,28 @@
+import torch
+from torch import nn
+
+from starter.multi_head import MultiHeadSelfAttention
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, norm_first=True):
+        super().__init__()
+        self.ln1 = nn.LayerNorm(d_model)
+        self.attn = MultiHeadSelfAttention(d_model, n_heads)
+        self.ln2 = nn.LayerNorm(d_model)
+        self.ffn = nn.Sequential(nn.Linear(d_model, d_ff), nn.GELU(), nn.Linear(d_ff, d_model))
+        self.norm_first = norm_first
+
+    def forward(self, x, causal=True, key_padding_mask=None):
+        if self.norm_first:
+            normed = self.ln1(x)
+            attended = self.attn(normed, causal, key_padding_mask)
+            x = x + attended
+            normed = self.ln2(x)
+            transformed = self.ffn(normed)
+            return x + transformed
+        else:
+            attended = self.attn(x, causal, key_padding_mask)
+            x = self.ln1(x + attended)
+            transformed = self.ffn(x)
+            return self.ln2(x + transformed)

@@ -1,0 +1,6 @@
+from typing import Optional, Tuple
+
+from torch import Tensor
+
+Mask = Optional[Tensor]
+OutputAndWeights = Tuple[Tensor, Tensor]

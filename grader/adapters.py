@@ -88,6 +88,11 @@ class Adapter:
         operation: Callable[[Call], Answer] = getattr(self, f"_{call.operation}")
         return operation(call)
 
+    def _load(self, call: Call) -> Answer:
+        """Import the part and find its class."""
+        self._class(call.target)
+        return Answer()
+
     def _forward(self, call: Call) -> Answer:
         modules = self._build_all(call)
         answer = Answer()
@@ -199,7 +204,7 @@ class Adapter:
             if call.weights is not None:
                 prefix = f"{index}." if call.depth > 1 else ""
                 with self._student_code(f"loading weights into {call.target.class_name}"):
-                    _load(module, call.weights, prefix, required=call.weights_required)
+                    _load_weights(module, call.weights, prefix, required=call.weights_required)
             modules.append(module)
         return modules
 
@@ -271,7 +276,7 @@ def _reset_torch(seed: int) -> None:
     random.seed(seed)
 
 
-def _load(module: nn.Module, weights: Tensors, prefix: str, *, required: bool) -> None:
+def _load_weights(module: nn.Module, weights: Tensors, prefix: str, *, required: bool) -> None:
     wanted = {name.removeprefix(prefix): t for name, t in weights.items() if name.startswith(prefix)}
     own = dict(module.named_parameters(remove_duplicate=False))
     absent = [name for name in wanted if name not in own]

@@ -33,7 +33,7 @@ from grader.submission import (
 
 Body = Callable[..., None]
 
-MAX_ATTEMPTS = 60
+MAX_ATTEMPTS = 40
 """Cases tried to find the simplest one that fails; only for the message."""
 
 
@@ -110,6 +110,7 @@ class CheckRun:
     references: Mapping[str, PartClient] = field(default_factory=dict)
     simplify: bool = True
     keep_errors: bool = False
+    _simplest_cases: dict[str, list[Case]] = field(default_factory=dict)
 
     def run(self, check: Check) -> None:
         """Run one check on every case; the first that fails ends it with a `Verdict`."""
@@ -152,8 +153,17 @@ class CheckRun:
             failures[candidate] = found
             return True
 
-        search(FAMILIES[check.family].any_sizes, fails, MAX_ATTEMPTS)
+        # What was simplest for another check of the family often is so here, too: the same mistake.
+        known = self._simplest_cases.setdefault(check.family, [])
+        try:
+            shared = any(size(candidate) < size(case) and fails(candidate) for candidate in known)
+        except StopIteration:
+            return case, failure
+        if not shared:
+            search(FAMILIES[check.family].any_sizes, fails, MAX_ATTEMPTS)
         simplest = min(failures, key=size)
+        if simplest not in known:
+            known.append(simplest)
         return simplest, failures[simplest]
 
     def _lines(self, check: Check, case: Case | None, failure: Failure) -> dict[str, str]:

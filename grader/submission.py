@@ -50,7 +50,7 @@ class Call:
     """One question. Nothing is kept between two calls: configuration and weights travel with each.
 
     Attributes:
-        operation: ``forward``, ``gradients``, ``parameters`` or ``construct``.
+        operation: ``load``, ``construct``, ``parameters``, ``forward`` or ``gradients``.
         config: the constructor's keyword arguments.
         weights: parameters to load by name; None keeps the student's own initialisation.
         weights_required: answer with `WrongParameters` when `weights` do not fit. Otherwise the

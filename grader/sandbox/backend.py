@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,10 +28,14 @@ MAX_RESTARTS = 200
 """Fresh workers for one submission; dying costs little, but not nothing."""
 
 
+_WANTS_DYNAMO = re.compile(rb"\b(checkpoint|optim|compile|_dynamo)\b")
+"""`torch.utils.checkpoint`, every optimizer and `torch.compile` import torch._dynamo when first used."""
+
+
 class WorkerSource(Protocol):
     """Who makes workers and ends them: a `Zygote`."""
 
-    def spawn(self, limits: Limits) -> WorkerProcess: ...
+    def spawn(self, limits: Limits, *, preload: str | None = None) -> WorkerProcess: ...
     def reap(self, worker: WorkerProcess) -> int: ...
 
 
@@ -48,6 +53,11 @@ class Source:
     parts: Mapping[str, str]
     classes: Mapping[str, str]
 
+    @property
+    def preload(self) -> str | None:
+        """What must be in the worker's memory before it is confined, by what the source mentions."""
+        return "torch._dynamo" if any(map(_WANTS_DYNAMO.search, self.files.values())) else None
+
 
 class SandboxSubmission:
     """A submission that runs in a worker, and in a fresh one after every fatal outcome."""
@@ -61,12 +71,32 @@ class SandboxSubmission:
         self._workers = workers
         self._limits = limits
         self._channel: Channel | None = None
+        self._loaded: dict[str, SubmissionError | None] = {}
         self._restarts = 0
         self._output = bytearray()
         self._uses: dict[Use, None] = {}
 
     def call(self, call: Call) -> Answer:
         """Ask the worker; see `Submission.call`."""
+        self._load(call)
+        return self._answer(call)
+
+    def _load(self, call: Call) -> None:
+        """Import the part, once: one that dies or hangs while it is imported does so only once."""
+        part = call.target.part
+        if part not in self._loaded:
+            self._loaded[part] = None
+            try:
+                self._answer(Call(call.target, "load"))
+            except OutOfTime:
+                raise
+            except SubmissionError as error:
+                self._loaded[part] = error
+        error = self._loaded[part]
+        if error is not None:
+            raise type(error)(error.sentence, error.where)
+
+    def _answer(self, call: Call) -> Answer:
         if self.budget.exhausted:
             limit_s = self.budget.limits.submission_s
             raise OutOfTime(f"the submission has used up its {limit_s:g} s; this was not run")
@@ -131,7 +161,8 @@ class SandboxSubmission:
         if self._restarts >= MAX_RESTARTS:
             raise Died(f"the process had ended {MAX_RESTARTS} times; it was not started again")
         self._restarts += 1
-        channel = self._channel = Channel(self._workers.spawn(self._limits))
+        process = self._workers.spawn(self._limits, preload=self._source.preload)
+        channel = self._channel = Channel(process)
         paths = list(self._source.files)
         opening = {
             "files": paths,

@@ -28,7 +28,7 @@ class TimeLimits:
     patience: int = 3
     check_s: float = 30.0
     submission_s: float = 240.0
-    wall_factor: float = 5.0
+    wall_factor: float = 3.0
 
 
 class Budget:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import signal
@@ -26,6 +27,10 @@ from grader.sandbox.confine import Limits, confine
 
 THREAD_VARIABLES = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A fork after a multi-threaded torch operator hangs; with one thread there is none to lose."""
+
+PRELOADABLE = ("torch._dynamo",)
+"""What some submissions need, and a confined worker could not import: it wants a folder to write to.
+It costs as much again as torch does, so the zygote takes it in only when one asks."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _BOOT = "import sys; sys.path.insert(0, {root!r}); from grader.sandbox.zygote import main; main({fd})"
@@ -95,12 +100,18 @@ class Zygote:
         theirs.close()
         return cls(ours, process.pid)
 
-    def spawn(self, limits: Limits) -> WorkerProcess:
-        """Fork a worker, confined to `limits`."""
+    def spawn(self, limits: Limits, *, preload: str | None = None) -> WorkerProcess:
+        """Fork a worker, confined to `limits`.
+
+        Args:
+            preload: one of `PRELOADABLE`, to be in memory before.
+        """
         ours, theirs = socket.socketpair()
         output, printed = socket.socketpair()
         try:
-            reply = self._ask({"spawn": asdict(limits)}, [theirs.fileno(), printed.fileno()])
+            reply = self._ask(
+                {"spawn": asdict(limits), "preload": preload}, [theirs.fileno(), printed.fileno()]
+            )
         finally:
             theirs.close()
             printed.close()
@@ -180,6 +191,8 @@ def _serve(control: socket.socket) -> None:
             line, _, pending = pending.partition(b"\n")
             request = json.loads(line)
             if "spawn" in request:
+                if request["preload"] in PRELOADABLE:
+                    importlib.import_module(request["preload"])
                 pid = os.fork()
                 if pid == 0:
                     _become_worker(control, fds, Limits(**request["spawn"]))

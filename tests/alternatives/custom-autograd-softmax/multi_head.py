@@ -26,6 +26,6 @@ class MultiHeadSelfAttention(nn.Module):
         if key_padding_mask is not None:
             mask.logical_or_(key_padding_mask[:, None, None, :])
 
-        out, self.last_weights = self.attention(q, k, v, mask)
-        self.last_weights = self.last_weights.detach()  # for the plots
-        return self.proj(torch.hstack([out[:, h].mT for h in range(self.n_heads)]).mT)
+        out, weights = self.attention(q, k, v, mask)
+        self.last_weights = weights.detach()  # for the plots
+        return self.proj(torch.cat([out[:, h] for h in range(self.n_heads)], dim=-1))

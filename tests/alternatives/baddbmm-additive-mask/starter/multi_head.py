@@ -25,8 +25,7 @@ class MultiHeadSelfAttention(nn.Module):
         q, k, v = qkv.transpose(1, 3).unbind(dim=2)  # (B, H, 3, T, d) -> 3 x (B, H, T, d)
         mask = self.causal_mask(x).expand(B, 1, T, T) if causal else None
         if key_padding_mask is not None:
-            cols = key_padding_mask.view(B, 1, 1, T).expand(B, 1, T, T) if key_padding_mask.is_contiguous() \
-                else key_padding_mask.reshape(B, 1, 1, T).expand(B, 1, T, T)
+            cols = key_padding_mask[:, None, None, :].expand(B, 1, T, T)
             mask = cols if mask is None else mask + cols  # bool + bool is "or"
         out = self.attention(q, k, v, mask)[0]
         out = torch.cat(out.unbind(dim=1), dim=-1)

@@ -1,0 +1,144 @@
+"""What a submission does to its own process is an outcome with a sentence; the rest is unharmed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from grader.assignment import Assignment
+from grader.grading import Grader, Options
+from grader.sandbox.zygote import Zygote
+from tests.conftest import Grade, outcomes, output
+from tests.submissions import edited, reference, submission, with_part
+
+FORWARD = "        d_head = q.shape[-1]\n"
+"""The first line of the reference's attention forward, before which a fault is put."""
+
+FAULTS = {
+    "raises": ("raise KeyError('no such thing')", "raised", "raised KeyError: 'no such thing'"),
+    "exits": ("import sys; sys.exit(0)", "raised", "raised SystemExit: 0"),
+    "hard-exit": ("import os; os._exit(0)", "died", "ended its own process (exit code 0)"),
+    "kills-itself": ("import os; os.kill(os.getpid(), 11)", "died", "ended by SIGSEGV"),
+    "out-of-memory": ("torch.ones(10**11)", "out_of_memory", "more memory than there is"),
+    "list-of-memory": ("x = bytearray(1 << 40)", "out_of_memory", "more memory than there is"),
+    "returns-none": ("return None", "bad_return", "returns None, not (output, weights)"),
+    "returns-one": ("return v", "bad_return", "returns a single tensor, not (output, weights)"),
+    "returns-strings": ("return 'output', 'weights'", "bad_return", "returns a str as output"),
+    "returns-sparse": ("return v.to_sparse(), v", "bad_return", "not a plain tensor but sparse_coo"),
+    "returns-meta": ("return v.to('meta'), v", "bad_return", "on the device meta"),
+    "returns-complex": ("return v + 0j, v", "bad_return", "has dtype torch.complex128"),
+    "returns-huge": ("return v.new_zeros(1).expand(10**10), v", "bad_return", "far too large"),
+    "returns-shape": ("return v[..., :1], v", "failed", "output has shape"),
+    "stub": ("raise NotImplementedError", "not_implemented", "is not implemented yet"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_forward_is_an_outcome(grade: Grade, fault: str) -> None:
+    """Whatever the code does instead of answering is named, and said where."""
+    code, outcome, sentence = FAULTS[fault]
+
+    document = grade(edited("attention", (FORWARD, f"        {code}\n{FORWARD}")), "attention")
+
+    found = set(outcomes(document).values())
+    assert outcome in found
+    assert "passed" not in found
+    assert sentence in " ".join(output(document, "attention.shapes").split())
+    assert document["score"] == 0
+
+
+def test_nan_and_expanded_tensors_are_values(grade: Grade) -> None:
+    """NaN is a wrong value; a tensor with strides of its own is as good as any."""
+    nan = grade(edited("attention", (FORWARD, f"        v = v * float('nan')\n{FORWARD}")), "attention")
+    assert outcomes(nan)["attention.torch_agrees"] == "failed"
+    assert "nan" in output(nan, "attention.torch_agrees")
+
+    strided = "(weights @ v).transpose(-1, -2).contiguous().transpose(-1, -2)"
+    source = reference()["attention.py"].replace("return weights @ v,", f"return {strided},")
+    assert grade(with_part("attention", source), "attention")["score"] == 30
+
+
+@pytest.fixture(scope="module")
+def impatient(assignment: Assignment, zygote: Zygote) -> Grader:
+    """A grader that gives a call little time."""
+    limits = dict(assignment.limits) | {"call_s": 0.5, "impatient_call_s": 0.2}
+    return Grader(replace(assignment, limits=limits), zygote)
+
+
+def test_a_hang_ends_and_costs_only_its_own_checks(impatient: Grader) -> None:
+    """An endless loop under padding is timed out, and what does not pad is graded as ever."""
+    edit = ("            mask = mask | key", "            while True: pass\n            mask = mask | key")
+    document = impatient.grade(edited("multi_head", edit), Options(["multi_head"])).document
+
+    found = outcomes(document)
+    assert found["multi_head.padding_does_not_matter"] == "timed_out"
+    assert found["multi_head.head_slices"] == "passed"
+    assert found["multi_head.future_perturbation"] == "passed"
+    assert "no answer within" in output(document, "multi_head.padding_does_not_matter")
+
+
+def test_a_sleep_is_timed_out_although_it_computes_nothing(impatient: Grader) -> None:
+    """Wall time ends what CPU time does not see; an import that hangs is not tried again."""
+    source = "import time\ntime.sleep(10**6)\n" + reference()["attention.py"]
+    document = impatient.grade(with_part("attention", source), Options(["attention"])).document
+    assert document["execution_time"] < 10
+    assert set(outcomes(document).values()) == {"timed_out"}
+
+
+def test_output_is_drained_and_capped(grader: Grader) -> None:
+    """A flood on stdout neither blocks the code nor fills the grader's memory."""
+    flood = f"        print('x' * 1000000); import sys; sys.stderr.write('y' * 1000000)\n{FORWARD}"
+    graded = grader.grade(edited("attention", (FORWARD, flood)))
+    assert graded.document["extra_data"]["parts"]["attention"]["score"] == 30
+    assert len(graded.printed) <= 64 << 10
+    assert graded.printed.startswith("xxx")
+
+
+def test_a_death_at_import_leaves_the_other_parts(grade: Grade) -> None:
+    """A part that ends the process while it is imported takes only those with it that import it."""
+    files = reference() | {"block.py": "import os\nos._exit(3)\n"}
+    document = grade(submission(files))
+    assert set(v for k, v in outcomes(document).items() if k.startswith("block.")) == {"died"}
+    assert document["score"] == 70
+
+
+ANSWERS = {
+    "another id": "struct.pack('!4sQII', b'HW3\\x01', 7, 2, 0) + b'{}'",
+    "no magic": "b'x' * 4096",
+    "huge lengths": "struct.pack('!4sQII', b'HW3\\x01', 1, 0xFFFFFFFF, 0xFFFFFFFF)",
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_forged_answer_is_an_outcome(grade: Grade, name: str) -> None:
+    """Bytes that the student's code writes into the socket are no answer."""
+    code = f"import os, struct; os.write(3, {ANSWERS[name]})"
+    document = grade(edited("attention", (FORWARD, f"        {code}\n{FORWARD}")), "attention")
+    assert set(outcomes(document).values()) == {"died"}
+    assert document["score"] == 0
+
+
+def test_the_harness_is_out_of_sight(grade: Grade) -> None:
+    """A worker can import neither reference nor checks, and holds none of them."""
+    probe = """
+import sys
+for name in ("reference", "reference.attention", "grader.checks.hidden.test_attention", "grader.cases", "tests"):
+    try:
+        __import__(name)
+    except ImportError:
+        continue
+    raise SystemExit(name)
+assert not [name for name in sys.modules if name.startswith(("grader", "reference", "pytest", "hypothesis"))]
+"""
+    document = grade(with_part("attention", probe + reference()["attention.py"]), "attention")
+    assert document["score"] == 30
+
+
+def test_two_runs_give_the_same_result(grader: Grader) -> None:
+    """Timings aside, the same submission gives the same document."""
+    files = edited("attention", (" / math.sqrt(d_head)", ""))
+    first, second = (grader.grade(files).document for _ in range(2))
+    assert first.pop("execution_time") > 0
+    assert second.pop("execution_time") > 0
+    assert first == second

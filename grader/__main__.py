@@ -120,7 +120,7 @@ def _check(options: argparse.Namespace) -> int:
     return EXIT_OK if passed else EXIT_NOT_PASSED
 
 
-def _record(options: argparse.Namespace) -> int:
+def _record(_options: argparse.Namespace) -> int:
     from grader import strategies
 
     strategies.record()

@@ -223,16 +223,12 @@ class Adapter:
                 outputs = _outputs(returned, call.target)
         return dict(zip(call.target.outputs, outputs, strict=True))
 
-    def _collect(
-        self, tensors: Mapping[str, torch.Tensor], called: str = ""
-    ) -> dict[str, torch.Tensor]:
+    def _collect(self, tensors: Mapping[str, torch.Tensor], called: str = "") -> dict[str, torch.Tensor]:
         with self._student_code("reading what was returned", BadReturn):
             return {name: _plain(called + name, tensor) for name, tensor in tensors.items()}
 
     @contextmanager
-    def _student_code(
-        self, doing: str, kind: type[SubmissionError] = Raised
-    ) -> Iterator[None]:
+    def _student_code(self, doing: str, kind: type[SubmissionError] = Raised) -> Iterator[None]:
         """Turn whatever comes out of the student's code into the outcome that it is."""
         try:
             yield
@@ -245,9 +241,7 @@ class Adapter:
                 raise
             raise self._outcome(error, doing, kind) from error
 
-    def _outcome(
-        self, error: BaseException, doing: str, kind: type[SubmissionError]
-    ) -> SubmissionError:
+    def _outcome(self, error: BaseException, doing: str, kind: type[SubmissionError]) -> SubmissionError:
         where = self._where(error)
         if isinstance(error, NotImplementedError):
             return StubReached(f"{doing} is not implemented yet", where)

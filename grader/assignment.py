@@ -109,9 +109,7 @@ def load_assignment(path: Path = ASSIGNMENT_FILE) -> Assignment:
 
 
 def _part(name: str, entry: Mapping[str, Any]) -> Part:
-    return Part(
-        name, entry["title"], entry["file"], entry["class"], entry["inputs"], entry["outputs"]
-    )
+    return Part(name, entry["title"], entry["file"], entry["class"], entry["inputs"], entry["outputs"])
 
 
 def _checks(part: str, groups: Mapping[str, Any]) -> list[CheckEntry]:
@@ -121,9 +119,7 @@ def _checks(part: str, groups: Mapping[str, Any]) -> list[CheckEntry]:
             if entry["points"] < 0:
                 raise ValueError(f"points of {part}.{name} must not be negative, got {entry['points']}")
             check_id = f"{part}.{name}"
-            found.append(
-                CheckEntry(check_id, part, entry["points"], entry["title"], group == "hidden")
-            )
+            found.append(CheckEntry(check_id, part, entry["points"], entry["title"], group == "hidden"))
     return found
 
 

@@ -66,7 +66,9 @@ class PartClient:
         tensors, arguments, options = self._sort(inputs)
         return self._forwards(case, [tensors], arguments, **options)[0]
 
-    def forwards(self, case: Case, runs: Sequence[Mapping[str, torch.Tensor]], **common: Any) -> list[Outputs]:
+    def forwards(
+        self, case: Case, runs: Sequence[Mapping[str, torch.Tensor]], **common: Any
+    ) -> list[Outputs]:
         """Several forwards on one instance, each with tensors of its own.
 
         Args:
@@ -151,8 +153,7 @@ class PartClient:
         call = self._call("forward", case, runs, arguments, **options)
         answer = self._ask(call, fixed_dtype=options.get("dtype") is not None)
         return [
-            Outputs(self._of_contract(run, outputs))
-            for run, outputs in zip(runs, answer.runs, strict=True)
+            Outputs(self._of_contract(run, outputs)) for run, outputs in zip(runs, answer.runs, strict=True)
         ]
 
     def _call(
@@ -207,9 +208,7 @@ class PartClient:
             for name, letters in self.part.outputs.items()
         }
 
-    def _of_shape(
-        self, name: str, shape: tuple[int, ...], tensor: torch.Tensor | None
-    ) -> torch.Tensor:
+    def _of_shape(self, name: str, shape: tuple[int, ...], tensor: torch.Tensor | None) -> torch.Tensor:
         if tensor is None:
             raise Died(f"the worker's answer has no {name}")
         if tuple(tensor.shape) != shape:

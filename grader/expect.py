@@ -61,9 +61,7 @@ def close(
         )
 
 
-def identical(
-    observed: torch.Tensor, expected: torch.Tensor, name: str, law: str, *, note: str = ""
-) -> None:
+def identical(observed: torch.Tensor, expected: torch.Tensor, name: str, law: str, *, note: str = "") -> None:
     """`observed` has exactly the values of `expected`."""
     __tracebackhide__ = True
     if torch.equal(observed, expected):
@@ -73,9 +71,7 @@ def identical(
     raise CheckFailure(f"{name} {law}, exactly", _difference(have, want, wrong, name), note)
 
 
-def differs(
-    observed: torch.Tensor, unwanted: torch.Tensor, name: str, law: str, *, note: str = ""
-) -> None:
+def differs(observed: torch.Tensor, unwanted: torch.Tensor, name: str, law: str, *, note: str = "") -> None:
     """`observed` has somewhere another value than `unwanted`, and no NaN."""
     __tracebackhide__ = True
     finite(observed, name)
@@ -114,9 +110,7 @@ def at_least_zero(observed: torch.Tensor, name: str) -> None:
     wrong = ~(observed >= 0)
     if bool(wrong.any()):
         index = _first(wrong)
-        raise CheckFailure(
-            f"{name} is nowhere negative", f"{name}{_at(index)} is {_value(observed[index])}"
-        )
+        raise CheckFailure(f"{name} is nowhere negative", f"{name}{_at(index)} is {_value(observed[index])}")
 
 
 def that(holds: bool, expected: str, observed: str, *, note: str = "") -> None:

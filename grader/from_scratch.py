@@ -106,9 +106,7 @@ class _Reader:
         self._modules = modules
         self._sources: dict[str, _Source | None] = {}
 
-    def reach(
-        self, path: str, part: str, class_names: Mapping[str, str]
-    ) -> Iterator[tuple[str, int, str]]:
+    def reach(self, path: str, part: str, class_names: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
         others = {
             (self._modules.parts[other], name)
             for other, name in class_names.items()
@@ -267,7 +265,7 @@ class _ScopeReader(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._visit_all([*node.decorator_list, node.args, *node.body])
 
-    visit_AsyncFunctionDef = visit_FunctionDef
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - ast's name
 
     def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
         for node in nodes:

@@ -162,9 +162,7 @@ class Grader:
         return self._cases[seed]
 
 
-def run_pytest(
-    run: CheckRun, checks: Sequence[CheckEntry], options: Sequence[str] = ()
-) -> dict[str, Any]:
+def run_pytest(run: CheckRun, checks: Sequence[CheckEntry], options: Sequence[str] = ()) -> dict[str, Any]:
     """Run the checks and return pytest-json-report's report.
 
     Args:

@@ -71,7 +71,7 @@ def _alarm(seconds: float, modules: SubmissionModules) -> Iterator[None]:
         yield
         return
 
-    def ring(signum: int, frame: FrameType | None) -> None:
+    def ring(_signum: int, frame: FrameType | None) -> None:
         where = ""
         while frame is not None and not where:
             path = modules.path_of(frame.f_code.co_filename)

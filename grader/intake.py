@@ -113,9 +113,7 @@ def _from_zip(path: Path) -> Iterator[tuple[str, bytes]]:
         raise InputError(f"the zip must be intact, got {path} ({error})") from error
 
 
-def _from_entry(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path
-) -> Iterator[tuple[str, bytes]]:
+def _from_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> Iterator[tuple[str, bytes]]:
     name = PurePosixPath(entry.filename)
     regular = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
     if entry.is_dir() or not regular or name.suffix != ".py":

@@ -73,9 +73,7 @@ class SubmissionModules:
             lets a debugger find the source.
     """
 
-    def __init__(
-        self, files: Mapping[str, bytes], parts: Mapping[str, str], display_root: str = ""
-    ) -> None:
+    def __init__(self, files: Mapping[str, bytes], parts: Mapping[str, str], display_root: str = "") -> None:
         self.files = files
         self.parts = parts
         self.display_root = display_root
@@ -182,9 +180,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return _spec(fullname, loader, is_package=loader.is_package(fullname))
 
 
-def _spec(
-    name: str, loader: importlib.abc.Loader, *, is_package: bool
-) -> importlib.machinery.ModuleSpec:
+def _spec(name: str, loader: importlib.abc.Loader, *, is_package: bool) -> importlib.machinery.ModuleSpec:
     return importlib.machinery.ModuleSpec(name, loader, is_package=is_package)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from grader.submission import Answer, Call, Submission, Use
 from grader.sandbox.protocol import pack_call
+from grader.submission import Answer, Call, Submission, Use
 from grader.wire import tensor_bytes
 
 

@@ -31,9 +31,7 @@ class GradingPlugin:
         """What every check asks for."""
         return self._run
 
-    def pytest_json_runtest_metadata(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> dict[str, Any]:
+    def pytest_json_runtest_metadata(self, item: pytest.Item, call: pytest.CallInfo[None]) -> dict[str, Any]:
         """Note the outcome under the check's id; what is neither a pass nor a verdict is our fault."""
         noted: dict[str, Any] = {"check": check_id(item)}
         if call.excinfo is None:

@@ -115,9 +115,7 @@ def message(row: Row) -> str:
         return "not run"
     if row.outcome is Outcome.GRADER_ERROR:
         return "The grader failed here, not your code. Course staff has been told.\n"
-    shown = [
-        f"{label:<10}{row.lines[key]}" for key, label in _LABELS.items() if row.lines.get(key)
-    ]
+    shown = [f"{label:<10}{row.lines[key]}" for key, label in _LABELS.items() if row.lines.get(key)]
     if row.outcome is not Outcome.FAILED:
         shown.insert(0, row.outcome.value.replace("_", " "))
     return clean("\n".join(shown), MAX_OUTPUT)
@@ -144,8 +142,7 @@ def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dic
             "from_scratch": {
                 "policy": run.assignment.from_scratch,
                 "uses": [
-                    {"part": u.part, "file": u.file, "line": u.line, "operator": u.operator}
-                    for u in run.uses
+                    {"part": u.part, "file": u.file, "line": u.line, "operator": u.operator} for u in run.uses
                 ],
             },
         }
@@ -167,11 +164,7 @@ def summary(run: Run) -> str:
         f"{run.assignment.parts[name].title}: {part['score']:g} of {part['max_score']:g}"
         for name, part in run.parts().items()
     ]
-    first = (
-        ["This result is not final: the grader failed in at least one check."]
-        if run.grader_error
-        else []
-    )
+    first = ["This result is not final: the grader failed in at least one check."] if run.grader_error else []
     return "\n".join([*first, title, *parts])
 
 

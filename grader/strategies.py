@@ -83,7 +83,9 @@ def to_json(case: Case) -> dict[str, Any]:
 
 def from_json(entry: Mapping[str, Any]) -> Case:
     """Rebuild a case."""
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "case"}
+    values: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "case"
+    }
     return CASE_CLASSES[entry["case"]](**values)
 
 
@@ -134,7 +136,9 @@ def search(strategy: Cases, fails: Callable[[Case], bool], max_attempts: int) ->
 def _features(case: Case) -> list[tuple[str, Any]]:
     """What should be met about equally often: modes, masks, paddings, numbers of leading dimensions."""
     values = asdict(case)
-    features = [(name, value) for name, value in values.items() if isinstance(value, (bool, str))]
+    features: list[tuple[str, Any]] = [
+        (name, value) for name, value in values.items() if isinstance(value, (bool, str))
+    ]
     if "lead" in values:
         features.append(("lead", len(values["lead"])))
     if "padding" in values:
@@ -193,7 +197,7 @@ def attention_cases(
     if not any_sizes:
         tuples = tuples.filter(_distinct)
     sizes = dict(zip(names, draw(tuples), strict=True))
-    sizes |= {name: sizes[equal[0]] for name in equal[1:]} | dict.fromkeys(ones, 1)
+    sizes |= dict.fromkeys(equal[1:], sizes[equal[0]]) | dict.fromkeys(ones, 1)
     lead = tuple(draw(st.lists(st.integers(smallest, 4), max_size=1 if long else 3)))
     mask = draw(st.sampled_from(masks))
     return AttentionCase(
@@ -339,9 +343,7 @@ _COINCIDENCES = {
 }
 
 
-def _sequence_family(
-    cases: Callable[..., Cases], *, without: tuple[str, ...] = (), **options: Any
-) -> Family:
+def _sequence_family(cases: Callable[..., Cases], *, without: tuple[str, ...] = (), **options: Any) -> Family:
     kinds = {
         name: (cases(coincidence=name, **options), count)
         for name, count in _COINCIDENCES.items()
@@ -353,9 +355,7 @@ def _sequence_family(
 def _with_sharp(family: Family, **options: Any) -> Family:
     sharp = multi_head_cases(sharp=True, **options)
     any_sizes = multi_head_cases(coincidence="any", sharp=True, **options)
-    return Family(
-        dict(family.kinds) | {"sharp": (sharp, 3)}, st.one_of(family.any_sizes, any_sizes)
-    )
+    return Family(dict(family.kinds) | {"sharp": (sharp, 3)}, st.one_of(family.any_sizes, any_sizes))
 
 
 _PADDED = ("right", "left", "scattered")
@@ -378,9 +378,7 @@ FAMILIES: dict[str, Family] = {
     "multi_head_dead": _sequence_family(
         multi_head_cases, paddings=("left", "scattered", "whole"), without=("T=1",)
     ),
-    "multi_head_mixed": _sequence_family(
-        multi_head_cases, paddings=("none", *_PADDED, "whole"), causal=_ANY
-    ),
+    "multi_head_mixed": _sequence_family(multi_head_cases, paddings=("none", *_PADDED, "whole"), causal=_ANY),
     "block": _sequence_family(block_cases),
     "block_mixed": _sequence_family(block_cases, paddings=("none", *_PADDED), causal=_ANY),
     "block_pre_norm": _sequence_family(

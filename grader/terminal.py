@@ -21,6 +21,7 @@ def show(document: Mapping[str, Any], console: Console, *, hidden_points: float 
 
     Args:
         document: as `report.results` makes it.
+        console: where to.
         hidden_points: points of checks that were not run here, for the last line.
     """
     console.print(_table(document))

@@ -8,7 +8,9 @@ def clean(text: str, limit: int = 2000) -> str:
 
     Tabs and line ends stay; what is cut from the middle is said.
     """
-    kept = "".join(character if _shown(character) else "\N{REPLACEMENT CHARACTER}" for character in text[: 4 * limit])
+    kept = "".join(
+        character if _shown(character) else "\N{REPLACEMENT CHARACTER}" for character in text[: 4 * limit]
+    )
     if len(kept) <= limit:
         return kept
     half = (limit - 20) // 2

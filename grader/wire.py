@@ -46,9 +46,7 @@ class MalformedFrame(Exception):
 def encode(call_id: int, head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> bytes:
     """Pack one frame; the tensors' dtypes must be in `DTYPES`."""
     body = [tensor_bytes(tensor) for tensor in tensors.values()]
-    declared = [
-        [name, DTYPE_NAMES[tensor.dtype], list(tensor.shape)] for name, tensor in tensors.items()
-    ]
+    declared = [[name, DTYPE_NAMES[tensor.dtype], list(tensor.shape)] for name, tensor in tensors.items()]
     packed = _ENCODER.encode({"head": head, "tensors": declared}).encode()
     return b"".join([HEADER.pack(MAGIC, call_id, len(packed), sum(map(len, body))), packed, *body])
 
@@ -63,7 +61,9 @@ def decode_header(header: bytes | bytearray) -> tuple[int, int, int]:
     return call_id, head_bytes, body_bytes
 
 
-def decode(packed: bytes, body: bytes | bytearray) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def decode(
+    packed: bytes | bytearray, body: bytes | bytearray
+) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return the head and the tensors, each in memory of its own.
 
     Raises:
@@ -124,7 +124,7 @@ def _declaration(declared: object) -> tuple[str, torch.dtype, list[int]]:
     return name, DTYPES[dtype], shape
 
 
-def _strict_json(packed: bytes) -> object:
+def _strict_json(packed: bytes | bytearray) -> object:
     try:
         return _DECODER.decode(packed.decode())
     except (ValueError, RecursionError) as error:

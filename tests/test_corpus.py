@@ -1,4 +1,4 @@
-"""The grader on whole submissions: correct ones get every point, wrong ones lose points where they are wrong."""
+"""Whole submissions: correct ones get every point, wrong ones lose points where they are wrong."""
 
 from __future__ import annotations
 

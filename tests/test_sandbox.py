@@ -99,7 +99,7 @@ def test_a_death_at_import_leaves_the_other_parts(grade: Grade) -> None:
     """A part that ends the process while it is imported takes only those with it that import it."""
     files = reference() | {"block.py": "import os\nos._exit(3)\n"}
     document = grade(submission(files))
-    assert set(v for k, v in outcomes(document).items() if k.startswith("block.")) == {"died"}
+    assert {v for k, v in outcomes(document).items() if k.startswith("block.")} == {"died"}
     assert document["score"] == 70
 
 

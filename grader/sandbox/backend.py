@@ -92,9 +92,9 @@ class SandboxSubmission:
                 raise
             except SubmissionError as error:
                 self._loaded[part] = error
-        error = self._loaded[part]
-        if error is not None:
-            raise type(error)(error.sentence, error.where)
+        known = self._loaded[part]
+        if known is not None:
+            raise type(known)(known.sentence, known.where)
 
     def _answer(self, call: Call) -> Answer:
         if self.budget.exhausted:
@@ -131,9 +131,7 @@ class SandboxSubmission:
 
     # --- the worker ------------------------------------------------------------------------------
 
-    def _ask(
-        self, head: dict[str, Any], call: Call
-    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    def _ask(self, head: dict[str, Any], call: Call) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         head["call"], tensors = pack_call(call)
         channel = self._channel or self._start_worker()
         return self._exchange(channel, head, tensors)
@@ -170,8 +168,7 @@ class SandboxSubmission:
             "classes": dict(self._source.classes),
         }
         tensors = {
-            f"file.{index}": _bytes_tensor(self._source.files[path])
-            for index, path in enumerate(paths)
+            f"file.{index}": _bytes_tensor(self._source.files[path]) for index, path in enumerate(paths)
         }
         head, _ = self._exchange(channel, {"open": opening}, tensors)
         self.layers = dict(head["opened"]["layers"])

@@ -37,7 +37,7 @@ class Channel:
         self.process = process
         self.output = bytearray()
         self._poll = select.poll()
-        self._poll.register(process.socket, select.POLLIN)
+        self._poll.register(process.frames, select.POLLIN)
         self._poll.register(process.output, select.POLLIN)
         self._output_open = True
 
@@ -77,7 +77,7 @@ class Channel:
         view = memoryview(frame)
         while view:
             try:
-                view = view[self.process.socket.send(view) :]
+                view = view[self.process.frames.send(view) :]
             except BlockingIOError:
                 self._wait(select.POLLOUT, stopwatch)
             except OSError as error:
@@ -85,7 +85,7 @@ class Channel:
 
     def _read(self) -> bytes:
         try:
-            chunk = self.process.socket.recv(_CHUNK)
+            chunk = self.process.frames.recv(_CHUNK)
         except BlockingIOError:
             return b""
         except OSError as error:
@@ -96,7 +96,7 @@ class Channel:
 
     def _wait(self, event: int, stopwatch: Stopwatch) -> None:
         """Return when the socket is ready; drain output until then."""
-        self._poll.modify(self.process.socket, event)
+        self._poll.modify(self.process.frames, event)
         while True:
             wait_s = stopwatch.wait_s()
             if wait_s <= 0:
@@ -104,7 +104,7 @@ class Channel:
             ready = dict(self._poll.poll(max(1, wait_s * 1000)))
             if self.process.output.fileno() in ready:
                 self._read_output()
-            if self.process.socket.fileno() in ready:
+            if self.process.frames.fileno() in ready:
                 return
 
     def _read_output(self) -> bool:

@@ -63,9 +63,7 @@ def pack_answer(answer: Answer) -> tuple[dict[str, Any], Tensors]:
     """Flatten an answer into JSON and named tensors; `unpack_answer` undoes it."""
     head = {"answer": {"runs": len(answer.runs), "facts": answer.facts}}
     tensors = {
-        f"{index}/{name}": tensor
-        for index, run in enumerate(answer.runs)
-        for name, tensor in run.items()
+        f"{index}/{name}": tensor for index, run in enumerate(answer.runs) for name, tensor in run.items()
     }
     return head, tensors
 

@@ -23,7 +23,9 @@ from grader.wire import HEADER, decode, decode_header, encode
 SOCKET_FD = 3
 
 
-def serve(read: Callable[[int], bytearray], write: Callable[[bytes], None], layers: Mapping[str, bool]) -> None:
+def serve(
+    read: Callable[[int], bytearray], write: Callable[[bytes], None], layers: Mapping[str, bool]
+) -> None:
     """Answer frames until the grader closes its end; never returns anything to a caller that matters."""
     call_id, head, tensors = _receive(read)
     modules = SubmissionModules(
@@ -61,7 +63,7 @@ def hide_harness() -> None:
 def read_exactly(fd: int) -> Callable[[int], bytearray]:
     """Return a reader of exactly so many bytes; the end of the stream ends the process."""
 
-    def read(size: int) -> bytes:
+    def read(size: int) -> bytearray:
         received = bytearray()
         while len(received) < size:
             chunk = os.read(fd, size - len(received))
@@ -88,4 +90,3 @@ def _receive(read: Callable[[int], bytearray]) -> tuple[int, dict[str, Any], dic
     call_id, head_bytes, body_bytes = decode_header(read(HEADER.size))
     head, tensors = decode(read(head_bytes), read(body_bytes))
     return call_id, head, tensors
-

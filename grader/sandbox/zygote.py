@@ -46,17 +46,17 @@ class WorkerProcess:
 
     Attributes:
         pid: its process id, in the grader's eyes.
-        socket: frames go in and come out here.
+        frames: frames go in and come out here.
         output: what it prints comes out here.
     """
 
     pid: int
-    socket: socket.socket
+    frames: socket.socket
     output: socket.socket
 
     def close(self) -> None:
         """Give up both ends."""
-        self.socket.close()
+        self.frames.close()
         self.output.close()
 
 
@@ -237,9 +237,7 @@ def _become_worker(control: socket.socket, fds: list[int], limits: Limits) -> No
             setattr(sys, f"__{name}__", stream)
 
         layers = confine(limits)
-        worker.serve(
-            worker.read_exactly(worker.SOCKET_FD), worker.write_all(worker.SOCKET_FD), layers
-        )
+        worker.serve(worker.read_exactly(worker.SOCKET_FD), worker.write_all(worker.SOCKET_FD), layers)
     except BaseException:
         traceback.print_exc()
     finally:

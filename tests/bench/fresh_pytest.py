@@ -1,6 +1,6 @@
 """The plain way, to compare with: one pytest process, the student's code in it, Hypothesis generating.
 
-    python -m tests.bench.fresh_pytest SUBMISSION
+python -m tests.bench.fresh_pytest SUBMISSION
 """
 
 from __future__ import annotations

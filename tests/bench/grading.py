@@ -52,7 +52,7 @@ def main() -> None:
             before = time.process_time()
             graded = grader.grade(files)
             warm.append(time.process_time() - before + sum(worker_s))
-            own.append(_own_code_s(asked, files, assignment.classes))
+            own.append(_own_code_s(asked, files))
             fresh.append(_fresh_pytest_s(options.submission))
     memory = _pss_mb(os.getpid())
     zygote.close()
@@ -99,7 +99,7 @@ def _recorded_calls() -> Iterator[tuple[list, list]]:
         SandboxSubmission.call, SandboxSubmission._end_worker = call, end_worker
 
 
-def _own_code_s(calls: list, files, classes) -> float:
+def _own_code_s(calls: list, files) -> float:
     """Replay the calls in this process and time only what runs inside the student's classes."""
     import torch
 
@@ -119,7 +119,7 @@ def _own_code_s(calls: list, files, classes) -> float:
 
     adapter = Timed(SubmissionModules(files.files, files.parts))
     adapters.CLOSE_WATCH = 1 << 40  # the function mode is not the student's
-    adapter._collect = lambda tensors, called="": dict(tensors)
+    adapter._collect = lambda tensors, *_: dict(tensors)
     torch.set_num_threads(1)
     with adapter.ready():
         for call in calls:
@@ -131,7 +131,7 @@ def _own_code_s(calls: list, files, classes) -> float:
 def _fresh_pytest_s(submission: Path) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "tests.bench.fresh_pytest", str(submission)]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

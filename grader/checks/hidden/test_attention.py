@@ -30,9 +30,7 @@ def test_reference_weights(attention: PartClient, reference: PartClient, case: A
 
 
 @on_cases("attention_mixed", look_at=f"{FORWARD}: nothing detached, no in-place edit of what is needed back")
-def test_reference_gradients(
-    attention: PartClient, reference: PartClient, case: AttentionCase
-) -> None:
+def test_reference_gradients(attention: PartClient, reference: PartClient, case: AttentionCase) -> None:
     """The gradients of q, k and v equal the reference's."""
     back = {"output": case.randn("back", *case.lead, case.T_q, case.d_v)}
 

@@ -23,7 +23,9 @@ def test_reference_post_norm(block: PartClient, reference: PartClient, case: Blo
     _expect_output(block, reference, case)
 
 
-@on_cases("block_small", look_at="block.py, TransformerBlock.__init__: eps = 1e-5 inside the root, biased variance")
+@on_cases(
+    "block_small", look_at="block.py, TransformerBlock.__init__: eps = 1e-5 inside the root, biased variance"
+)
 def test_reference_small_variance(block: PartClient, reference: PartClient, case: BlockCase) -> None:
     """Where the norms read values of size 1e-3, so that eps counts, the block equals the reference."""
     _expect_output(block, reference, case)

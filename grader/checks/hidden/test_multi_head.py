@@ -12,9 +12,7 @@ FORWARD = "multi_head.py, MultiHeadSelfAttention.forward"
 
 
 @on_cases("multi_head_mixed", look_at=FORWARD)
-def test_reference_output(
-    multi_head: PartClient, reference: PartClient, case: MultiHeadCase
-) -> None:
+def test_reference_output(multi_head: PartClient, reference: PartClient, case: MultiHeadCase) -> None:
     """With the same weights the output equals the reference's, under every mask."""
     output = multi_head.forward(case, x=case.x, weights=case.weights, **case.masks).output
 
@@ -23,18 +21,12 @@ def test_reference_output(
 
 
 @on_cases("multi_head_mixed", look_at=f"{FORWARD}: nothing detached, every parameter used")
-def test_reference_gradients(
-    multi_head: PartClient, reference: PartClient, case: MultiHeadCase
-) -> None:
+def test_reference_gradients(multi_head: PartClient, reference: PartClient, case: MultiHeadCase) -> None:
     """The gradients of the input and of all parameters equal the reference's."""
     expect_gradients(multi_head, reference, case)
 
 
 @on_cases("multi_head_mixed", look_at=FORWARD)
-def test_reference_float32(
-    multi_head: PartClient, reference: PartClient, case: MultiHeadCase
-) -> None:
+def test_reference_float32(multi_head: PartClient, reference: PartClient, case: MultiHeadCase) -> None:
     """In float32 the output equals the reference's, up to float32's own error."""
-    expect_float32(
-        multi_head, reference, case, x=case.x, weights=case.weights, **case.masks
-    )
+    expect_float32(multi_head, reference, case, x=case.x, weights=case.weights, **case.masks)

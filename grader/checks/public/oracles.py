@@ -13,7 +13,7 @@ Weights = Mapping[str, torch.Tensor]
 def attend(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, blocked: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """torch's attention; shapes as in the contract, no query with every key blocked."""
+    """Torch's attention; shapes as in the contract, no query with every key blocked."""
     if blocked is None:
         return F.scaled_dot_product_attention(q, k, v)
     allowed = ~blocked
@@ -23,7 +23,7 @@ def attend(
 
 
 def multi_head(x: torch.Tensor, weights: Weights, n_heads: int, seen: torch.Tensor) -> torch.Tensor:
-    """torch's multi-head self-attention of `x (B, T, D)`; a query that sees nobody gives the bias.
+    """Torch's multi-head self-attention of `x (B, T, D)`; a query that sees nobody gives the bias.
 
     Args:
         weights: ``qkv.weight``, ``qkv.bias``, ``proj.weight``, ``proj.bias``.
@@ -32,8 +32,11 @@ def multi_head(x: torch.Tensor, weights: Weights, n_heads: int, seen: torch.Tens
     B, T, D = x.shape
     dead = ~seen.any(-1)  # (B, T)
     blocked = ~(seen | dead.unsqueeze(-1))  # dead queries look everywhere, and are replaced below
+    positions_first = x.transpose(0, 1)  # (T, B, D), as torch's function takes it
     output, _ = F.multi_head_attention_forward(
-        *[x.transpose(0, 1)] * 3,
+        positions_first,
+        positions_first,
+        positions_first,
         D,
         n_heads,
         weights["qkv.weight"],
@@ -52,7 +55,7 @@ def multi_head(x: torch.Tensor, weights: Weights, n_heads: int, seen: torch.Tens
 
 
 def layer_norm(x: torch.Tensor, weights: Weights, name: str) -> torch.Tensor:
-    """torch's layer norm with the parameters ``NAME.weight`` and ``NAME.bias``."""
+    """Torch's layer norm with the parameters ``NAME.weight`` and ``NAME.bias``."""
     return F.layer_norm(x, x.shape[-1:], weights[f"{name}.weight"], weights[f"{name}.bias"])
 
 

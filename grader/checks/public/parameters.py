@@ -39,9 +39,7 @@ def expect_parameters(client: PartClient, case: Case) -> None:
         f"there is also {_names(further)}",
     )
     frozen = [name for name in wanted if not by_name[name].trainable]
-    expect.that(
-        not frozen, "every parameter trains", f"requires_grad is False for {', '.join(frozen)}"
-    )
+    expect.that(not frozen, "every parameter trains", f"requires_grad is False for {', '.join(frozen)}")
 
 
 def count(facts: list[ParameterFact]) -> int:

@@ -18,7 +18,7 @@ FORWARD = "attention.py, ScaledDotProductAttention.forward"
 
 @on_cases("attention", look_at=f"{FORWARD}: axes; softmax and product over the keys, whatever leads")
 def test_shapes(attention: PartClient, case: AttentionCase) -> None:
-    """output is (..., T_q, d_v) and weights is (..., T_q, T_k), whatever the leading dimensions."""
+    """Output is (..., T_q, d_v) and weights is (..., T_q, T_k), whatever the leading dimensions."""
     attention.forward(case, **case.inputs)  # the client compares the shapes
 
 
@@ -193,7 +193,7 @@ def test_key_order_does_not_matter(attention: PartClient, case: AttentionCase) -
 
 @on_cases("attention_plain", look_at=f"{FORWARD}: scores are q k^T / sqrt(d_head), d_head = q.shape[-1]")
 def test_scale(attention: PartClient, case: AttentionCase) -> None:
-    """log w_i - log w_j equals (q k_i - q k_j) / sqrt(d_head), for every d_head."""
+    """Log w_i - log w_j equals (q k_i - q k_j) / sqrt(d_head), for every d_head."""
     weights = attention.forward(case, **case.inputs).weights.double()
 
     expect.that(

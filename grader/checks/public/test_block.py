@@ -186,7 +186,9 @@ def test_post_norm_is_normalised(block: PartClient, case: BlockCase) -> None:
     expect.close(variances, torch.ones_like(variances), name, "1", tolerance=0.05)
 
 
-@on_cases("block_mixed", look_at=f"{FORWARD}: attn is called with causal and key_padding_mask, in both placements")
+@on_cases(
+    "block_mixed", look_at=f"{FORWARD}: attn is called with causal and key_padding_mask, in both placements"
+)
 def test_masks_are_passed_on(block: PartClient, case: BlockCase) -> None:
     """A position sees exactly those that causal and key_padding_mask let it see."""
     if case.T > 12:
@@ -210,7 +212,7 @@ def test_masks_are_passed_on(block: PartClient, case: BlockCase) -> None:
 
 @on_cases("block", look_at=f"{CLASS}.__init__: attn gets n_heads, ffn gets d_ff")
 def test_sizes_are_passed_on(block: PartClient, case: BlockCase) -> None:
-    """attn works with n_heads heads, and ffn is d_ff wide."""
+    """Attn works with n_heads heads, and ffn is d_ff wide."""
     shapes = {fact.name: fact.shape for fact in block.parameters(case)}
     for name, shape in (("ffn.0.weight", (case.d_ff, case.D)), ("ffn.2.weight", (case.D, case.d_ff))):
         # Where the name is another, the parameters check says so and blocks the forward below.

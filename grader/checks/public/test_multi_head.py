@@ -97,7 +97,9 @@ def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> Non
     expect.finite(before.output, "output")
 
 
-@on_cases("multi_head_smooth", look_at=f"{FORWARD}: the causal mask leaves the diagonal and all below it open")
+@on_cases(
+    "multi_head_smooth", look_at=f"{FORWARD}: the causal mask leaves the diagonal and all below it open"
+)
 def test_past_matters(multi_head: PartClient, case: MultiHeadCase) -> None:
     """An edit of any position 0..t changes the output at t."""
     positions = range(case.T) if case.T <= 12 else (0, case.T // 2, case.T - 1)
@@ -143,7 +145,8 @@ def test_head_slices(multi_head: PartClient, case: MultiHeadCase) -> None:
     D, d_head = case.D, case.d_head
     identity = {"proj.weight": torch.eye(D).double(), "proj.bias": torch.zeros(D).double()}
     weights = case.weights | identity
-    q, k, v = (case.x @ weights["qkv.weight"].T + weights["qkv.bias"]).split(D, dim=-1)
+    qkv = case.x @ weights["qkv.weight"].T + weights["qkv.bias"]
+    q, k, v = qkv[..., :D], qkv[..., D : 2 * D], qkv[..., 2 * D :]
     future = torch.ones(case.T, case.T, dtype=torch.bool).triu(1)
 
     output = multi_head.forward(case, x=case.x, weights=weights).output
@@ -177,7 +180,10 @@ def test_padding_does_not_matter(multi_head: PartClient, case: MultiHeadCase) ->
     )
 
 
-@on_cases("multi_head_padded", look_at=f"{FORWARD}: key_padding_mask is (B, T) and belongs to the keys of its sequence")
+@on_cases(
+    "multi_head_padded",
+    look_at=f"{FORWARD}: key_padding_mask is (B, T) and belongs to the keys of its sequence",
+)
 def test_padded_equals_unpadded(multi_head: PartClient, case: MultiHeadCase) -> None:
     """Every sequence of a padded batch gives what it gives alone and without its padding."""
     if case.sharp:

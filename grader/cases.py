@@ -62,9 +62,9 @@ class Case:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         shown = {name: value for name, value in values.items() if name not in ("training", "seed")}
         told = [
-            name if value is True and name not in _TOLD_WHEN_FALSE else f"{name}={_shown(value)}"
+            name if value is True and name not in _TOLD_ALWAYS else f"{name}={_shown(value)}"
             for name, value in shown.items()
-            if value is not False or name in _TOLD_WHEN_FALSE
+            if value not in (False, "none") or name in _TOLD_ALWAYS
         ]
         mode = "train mode" if self.training else "eval mode"
         return ", ".join([*told, f"seed={self.seed}", mode])
@@ -76,7 +76,7 @@ class Case:
         return torch.Generator().manual_seed(mixed)
 
 
-_TOLD_WHEN_FALSE = ("causal", "norm_first")
+_TOLD_ALWAYS = ("causal", "norm_first", "mask", "T", "B")
 
 
 def _shown(value: Any) -> str:

@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+Bytes = bytes | bytearray
+
 HEADER = struct.Struct("!4sQII")
 MAGIC = b"HW3\x01"
 MAX_HEAD_BYTES = 1 << 20
@@ -51,7 +53,7 @@ def encode(call_id: int, head: Mapping[str, Any], tensors: Mapping[str, torch.Te
     return b"".join([HEADER.pack(MAGIC, call_id, len(packed), sum(map(len, body))), packed, *body])
 
 
-def decode_header(header: bytes | bytearray) -> tuple[int, int, int]:
+def decode_header(header: Bytes) -> tuple[int, int, int]:
     """Return the call's id and the lengths of head and body, none above its cap."""
     magic, call_id, head_bytes, body_bytes = HEADER.unpack(header)
     if magic != MAGIC:
@@ -61,9 +63,7 @@ def decode_header(header: bytes | bytearray) -> tuple[int, int, int]:
     return call_id, head_bytes, body_bytes
 
 
-def decode(
-    packed: bytes | bytearray, body: bytes | bytearray
-) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def decode(packed: Bytes, body: Bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return the head and the tensors, each in memory of its own.
 
     Raises:
@@ -96,7 +96,7 @@ def tensor_bytes(tensor: torch.Tensor) -> bytes:
     return bytes(tensor.detach().contiguous().numpy().tobytes())
 
 
-def _tensor(data: bytes | bytearray, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
+def _tensor(data: Bytes, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
     if not data:
         return _empty(shape, dtype)
     if dtype is torch.bool and max(data) > 1:
@@ -124,7 +124,7 @@ def _declaration(declared: object) -> tuple[str, torch.dtype, list[int]]:
     return name, DTYPES[dtype], shape
 
 
-def _strict_json(packed: bytes | bytearray) -> object:
+def _strict_json(packed: Bytes) -> object:
     try:
         return _DECODER.decode(packed.decode())
     except (ValueError, RecursionError) as error:

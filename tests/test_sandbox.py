@@ -123,7 +123,7 @@ def test_the_harness_is_out_of_sight(grade: Grade) -> None:
     """A worker can import neither reference nor checks, and holds none of them."""
     probe = """
 import sys
-for name in ("reference", "reference.attention", "grader.checks.hidden.test_attention", "grader.cases", "tests"):
+for name in ("reference", "reference.attention", "grader.checks.hidden", "grader.cases", "tests"):
     try:
         __import__(name)
     except ImportError:

@@ -1,0 +1,40 @@
+# The few verbs of the harness. Every one sets up what it needs; nothing but Python 3.10+ and make is asked for.
+
+PYTHON ?= python3
+# Where pip finds a CPU build of torch, if a plain install would fetch one for GPUs (see pytorch.org, "Get started").
+TORCH_INDEX ?=
+SUBMISSION ?= tests/samples/normalised_residual
+JSON ?= results.json
+ARGS ?=
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: grade test lint bench record clean
+
+grade: $(VENV)/ready ## grade one submission, a folder or a zip: SUBMISSION=… JSON=…
+	$(RUN) -m grader grade "$(SUBMISSION)" --json "$(JSON)" $(ARGS)
+
+test: $(VENV)/ready ## test the harness: ARGS="-k loader" for some of it
+	$(RUN) -m pytest -n auto --dist worksteal $(ARGS)
+
+lint: $(VENV)/ready ## style, types
+	$(RUN) -m ruff format --check .
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+
+bench: $(VENV)/ready ## what grading costs beside the student's own code
+	$(RUN) -m tests.bench.grading $(ARGS)
+
+record: $(VENV)/ready ## draw the cases of all families again, after one has changed
+	$(RUN) -m grader record
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis results.json
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
+	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $@

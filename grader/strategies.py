@@ -197,7 +197,9 @@ def attention_cases(
     if not any_sizes:
         tuples = tuples.filter(_distinct)
     sizes = dict(zip(names, draw(tuples), strict=True))
-    sizes |= dict.fromkeys(equal[1:], sizes[equal[0]]) | dict.fromkeys(ones, 1)
+    if equal:
+        sizes |= dict.fromkeys(equal, sizes[equal[0]])
+    sizes |= dict.fromkeys(ones, 1)
     lead = tuple(draw(st.lists(st.integers(smallest, 4), max_size=1 if long else 3)))
     mask = draw(st.sampled_from(masks))
     return AttentionCase(

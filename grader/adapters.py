@@ -99,13 +99,12 @@ class Adapter:
         for run in call.runs:
             # A clone lies where torch's allocator puts it: kernels that depend on alignment then give
             # the same bits for the same values.
-            inputs = {name: tensor.clone() for name, tensor in run.items()}
+            inputs = {name: tensor.clone() for name, tensor in run.tensors.items()}
             with torch.no_grad():
-                outputs = self._run(call, modules, inputs)
+                outputs = self._run(call, modules, inputs, run.arguments)
             answer.runs.append(self._collect(outputs))
-            if call.watch_arguments:
-                changed = [name for name in run if not _unchanged(inputs[name], run[name])]
-                answer.facts.setdefault("changed", []).extend(changed)
+            changed = [name for name, given in run.tensors.items() if not _same(inputs[name], given)]
+            answer.facts.setdefault("changed", []).append(changed)
         return answer
 
     def _gradients(self, call: Call) -> Answer:
@@ -114,10 +113,10 @@ class Adapter:
         for run in call.runs:
             inputs = {
                 name: tensor.clone().requires_grad_(tensor.is_floating_point())
-                for name, tensor in run.items()
+                for name, tensor in run.tensors.items()
                 if not name.startswith("grad.")
             }
-            outputs = self._run(call, modules, inputs)
+            outputs = self._run(call, modules, inputs, run.arguments)
             parameters = {
                 (f"{index}.{name}" if call.depth > 1 else name): parameter
                 for index, module in enumerate(modules)
@@ -127,11 +126,11 @@ class Adapter:
             for tensor in sources.values():
                 tensor.grad = None
             heads = [name for name, output in outputs.items() if output.requires_grad]
-            heads = [name for name in heads if f"grad.{name}" in run]
+            heads = [name for name in heads if f"grad.{name}" in run.tensors]
             with self._student_code("the backward pass of " + call.target.class_name):
                 if heads:
                     torch.autograd.backward(
-                        [outputs[name] for name in heads], [run[f"grad.{name}"] for name in heads]
+                        [outputs[name] for name in heads], [run.tensors[f"grad.{name}"] for name in heads]
                     )
             gradients = {n: tensor.grad for n, tensor in sources.items() if tensor.grad is not None}
             answer.runs.append(self._collect(gradients, "the gradient of "))
@@ -209,11 +208,15 @@ class Adapter:
         return modules
 
     def _run(
-        self, call: Call, modules: list[nn.Module], inputs: dict[str, torch.Tensor]
+        self,
+        call: Call,
+        modules: list[nn.Module],
+        inputs: dict[str, torch.Tensor],
+        arguments: Mapping[str, bool],
     ) -> dict[str, torch.Tensor]:
         """Chain the modules; of all but the last only the first output goes on."""
         positional = [inputs[name] for name in call.target.positional if name in inputs]
-        keywords: dict[str, Any] = dict(call.arguments)
+        keywords: dict[str, Any] = dict(arguments)
         keywords |= {n: t for n, t in inputs.items() if n not in call.target.positional}
         outputs: tuple[Any, ...] = tuple(positional)
         watch = self._watch.forward(call.target.part, closely=call.seed % CLOSE_WATCH == 0)
@@ -313,7 +316,7 @@ def _plain(name: str, tensor: torch.Tensor) -> torch.Tensor:
     return plain.clone(memory_format=torch.contiguous_format)
 
 
-def _unchanged(used: torch.Tensor, given: torch.Tensor) -> bool:
+def _same(used: torch.Tensor, given: torch.Tensor) -> bool:
     return used.shape == given.shape and used.dtype == given.dtype and torch.equal(used, given)
 
 

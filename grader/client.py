@@ -16,16 +16,23 @@ import torch
 from grader.assignment import Part
 from grader.cases import Case
 from grader.expect import CheckFailure
-from grader.submission import Answer, Call, Died, Raised, Submission
+from grader.submission import Answer, Call, Died, Raised, Run, Submission
+from grader.text import one_line
 
 _DTYPE_COMPLAINT = re.compile(r"dtype|scalar type|\bDouble\b|\bFloat\b|float64|float32")
 
 
 class Outputs:
-    """What one forward returned, by the contract's names: `outputs.output`, `outputs.weights`."""
+    """What one forward returned, by the contract's names: `outputs.output`, `outputs.weights`.
 
-    def __init__(self, tensors: Mapping[str, torch.Tensor]) -> None:
+    Attributes:
+        by_name: the same as a dictionary.
+        changed: names of the arguments that the forward changed in place.
+    """
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor], changed: Sequence[str] = ()) -> None:
         self.by_name = dict(tensors)
+        self.changed = list(changed)
 
     def __getattr__(self, name: str) -> torch.Tensor:
         try:
@@ -63,63 +70,60 @@ class PartClient:
 
     def forward(self, case: Case, **inputs: Any) -> Outputs:
         """One forward; see `forwards`."""
-        tensors, arguments, options = self._sort(inputs)
-        return self._forwards(case, [tensors], arguments, **options)[0]
+        return self.forwards(case, [{}], **inputs)[0]
 
-    def forwards(
-        self, case: Case, runs: Sequence[Mapping[str, torch.Tensor]], **common: Any
-    ) -> list[Outputs]:
-        """Several forwards on one instance, each with tensors of its own.
+    def forwards(self, case: Case, runs: Sequence[Mapping[str, Any]], **common: Any) -> list[Outputs]:
+        """Several forwards on one instance, each with inputs of its own.
 
         Args:
             case: gives the configuration, the mode and the seed. Its weights are loaded where they
                 fit; otherwise the student's own initialisation stays, so that a wrong name costs only
                 the check of names.
-            common: tensors that all runs share and keyword arguments of `forward` such as ``causal``.
-                ``weights=`` loads these weights, and the check is blocked where they do not fit.
-                ``depth=`` chains so many instances; ``dtype=`` sends this dtype.
+            runs: keyword arguments of each forward, tensors and others (``causal=False``).
+            common: those that all runs share. ``weights=`` loads these weights, and the check is
+                blocked where they do not fit; ``depth=`` chains so many instances; ``dtype=`` and
+                ``training=`` stand for those of the client and the case.
 
         Raises:
             SubmissionError: there is no answer.
             CheckFailure: an output has not the shape that the contract promises.
         """
-        tensors, arguments, options = self._sort(common)
-        return self._forwards(case, [tensors | dict(run) for run in runs], arguments, **options)
+        shared, options = _split(common)
+        asked = [_run(shared | dict(run)) for run in runs]
+        call = self._call("forward", case, asked, **options)
+        answer = self._ask(call, fixed_dtype=options.get("dtype") is not None)
+        changed = _list(answer.facts.get("changed"), len(asked))
+        return [
+            Outputs(self._of_contract(run.tensors, outputs), _strings(names))
+            for run, outputs, names in zip(asked, answer.runs, changed, strict=True)
+        ]
 
     def gradients(
         self, case: Case, back: Mapping[str, torch.Tensor], **inputs: Any
     ) -> dict[str, torch.Tensor]:
         """Backpropagate `back` (by output name) and return the gradients of inputs and parameters.
 
-        What takes no part in the result has gradient 0. An output that is no function of anything
-        (a detached copy of the weights, say) is left out.
+        What takes no part in the result has gradient 0.
         """
-        tensors, arguments, options = self._sort(inputs)
-        run = tensors | {f"grad.{name}": tensor for name, tensor in back.items()}
-        call = self._call("gradients", case, [run], arguments, **options)
-        gradients = self._ask(call).runs[0]
-        sources = {n: t for n, t in tensors.items() if t.is_floating_point()} | dict(call.weights or {})
+        call, answer = self._backward(case, back, inputs)
+        found = answer.runs[0]
+        floats = {n: t for n, t in call.runs[0].tensors.items() if t.is_floating_point()}
+        sources = {n: t for n, t in floats.items() if not n.startswith("grad.")} | dict(call.weights or {})
         return {
-            name: self._of_shape(f"the gradient of {name}", tuple(tensor.shape), gradients[name])
-            if name in gradients
+            name: self._of_shape(f"the gradient of {name}", tuple(tensor.shape), found[name])
+            if name in found
             else torch.zeros_like(tensor)
             for name, tensor in sources.items()
         }
 
-    def backward_heads(
+    def raw_gradients(
         self, case: Case, back: Mapping[str, torch.Tensor], **inputs: Any
-    ) -> tuple[dict[str, torch.Tensor], list[str]]:
-        """All gradients there are, whatever their names, and which outputs had a gradient to take."""
-        tensors, arguments, options = self._sort(inputs)
-        run = tensors | {f"grad.{name}": tensor for name, tensor in back.items()}
-        answer = self._ask(self._call("gradients", case, [run], arguments, **options))
-        return answer.runs[0], _strings(answer.facts.get("heads"))
+    ) -> dict[str, torch.Tensor]:
+        """All gradients there are, whatever the parameters' names.
 
-    def changed_arguments(self, case: Case, **inputs: Any) -> list[str]:
-        """Names of arguments that one forward changed in place."""
-        tensors, arguments, options = self._sort(inputs)
-        call = self._call("forward", case, [tensors], arguments, **options)
-        return _strings([self._ask(replace(call, watch_arguments=True)).facts.get("changed")])
+        An output that is no function of anything (a detached copy of the weights, say) takes none.
+        """
+        return self._backward(case, back, inputs)[1].runs[0]
 
     def parameters(self, case: Case | None = None, **config: int | bool) -> list[ParameterFact]:
         """Every name under which the module has a parameter."""
@@ -130,38 +134,23 @@ class PartClient:
     def construct(self, **config: int | bool) -> list[str]:
         """Names of the classes of what the constructor raises; empty if it raises nothing."""
         facts = self._submission.call(Call(self.part.target, "construct", config)).facts
-        return _strings([facts.get("raised")])
+        return _strings(facts.get("raised"))
 
     # --- steps -----------------------------------------------------------------------------------
 
-    def _sort(
-        self, inputs: Mapping[str, Any]
-    ) -> tuple[dict[str, torch.Tensor], dict[str, Any], dict[str, Any]]:
-        """Split keyword arguments into tensors, arguments of `forward`, and options of the call."""
-        options = {n: v for n, v in inputs.items() if n in ("weights", "depth", "dtype", "training")}
-        given = {n: v for n, v in inputs.items() if n not in options and v is not None}
-        tensors = {n: v for n, v in given.items() if isinstance(v, torch.Tensor)}
-        return tensors, {n: v for n, v in given.items() if n not in tensors}, options
-
-    def _forwards(
-        self,
-        case: Case,
-        runs: Sequence[Mapping[str, torch.Tensor]],
-        arguments: Mapping[str, Any],
-        **options: Any,
-    ) -> list[Outputs]:
-        call = self._call("forward", case, runs, arguments, **options)
-        answer = self._ask(call, fixed_dtype=options.get("dtype") is not None)
-        return [
-            Outputs(self._of_contract(run, outputs)) for run, outputs in zip(runs, answer.runs, strict=True)
-        ]
+    def _backward(
+        self, case: Case, back: Mapping[str, torch.Tensor], inputs: Mapping[str, Any]
+    ) -> tuple[Call, Answer]:
+        given, options = _split(inputs)
+        run = _run(given | {f"grad.{name}": tensor for name, tensor in back.items()})
+        call = self._call("gradients", case, [run], **options)
+        return call, self._ask(call)
 
     def _call(
         self,
         operation: str,
         case: Case,
-        runs: Sequence[Mapping[str, torch.Tensor]],
-        arguments: Mapping[str, Any],
+        runs: Sequence[Run],
         *,
         weights: Mapping[str, torch.Tensor] | None = None,
         depth: int = 1,
@@ -175,7 +164,6 @@ class PartClient:
             weights=case.weights if weights is None else weights,
             weights_required=weights is not None,
             runs=runs,
-            arguments=arguments,
             training=case.training if training is None else training,
             dtype=dtype or self.dtype,
             seed=case.seed,
@@ -229,7 +217,18 @@ def _as_dtype(call: Call) -> Call:
         return {n: t.to(call.dtype) if t.is_floating_point() else t for n, t in tensors.items()}
 
     weights = None if call.weights is None else cast(call.weights)
-    return replace(call, weights=weights, runs=[cast(run) for run in call.runs])
+    return replace(call, weights=weights, runs=[Run(cast(r.tensors), r.arguments) for r in call.runs])
+
+
+def _split(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part what goes to `forward` from what says how it is called."""
+    options = {n: v for n, v in inputs.items() if n in ("weights", "depth", "dtype", "training")}
+    return {n: v for n, v in inputs.items() if n not in options}, options
+
+
+def _run(inputs: Mapping[str, Any]) -> Run:
+    tensors = {n: v for n, v in inputs.items() if isinstance(v, torch.Tensor)}
+    return Run(tensors, {n: v for n, v in inputs.items() if n not in tensors})
 
 
 def _bind(letters: str, shape: tuple[int, ...], sizes: dict[str, tuple[int, ...]]) -> None:
@@ -245,21 +244,18 @@ def _shape(letters: str, sizes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...
     return tuple(size for name in letters.split() for size in sizes[name])
 
 
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
+def _list(value: object, length: int | None = None) -> list[Any]:
+    """A list out of an answer's facts: the worker's word, so every type is checked."""
+    if not isinstance(value, list) or length not in (None, len(value)):
         raise Died("the worker's answer is not of the expected form")
     return value
 
 
-def _strings(lists: object) -> list[str]:
-    """One list of texts out of a list of lists; the worker's word, so every type is checked."""
-    found: list[str] = []
-    for entry in _list(lists):
-        for text in _list(entry if entry is not None else []):
-            if not isinstance(text, str):
-                raise Died("the worker's answer is not of the expected form")
-            found.append(text)
-    return found
+def _strings(value: object) -> list[str]:
+    texts = _list(value)
+    if not all(isinstance(text, str) for text in texts):
+        raise Died("the worker's answer is not of the expected form")
+    return [one_line(text, 100) for text in texts]
 
 
 def _parameter_fact(entry: object) -> ParameterFact:

@@ -46,6 +46,20 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Run:
+    """One forward.
+
+    Attributes:
+        tensors: its tensors by name; for ``gradients``, ``grad.NAME`` is what comes back into the
+            output NAME.
+        arguments: further keyword arguments.
+    """
+
+    tensors: Tensors
+    arguments: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Call:
     """One question. Nothing is kept between two calls: configuration and weights travel with each.
 
@@ -55,12 +69,9 @@ class Call:
         weights: parameters to load by name; None keeps the student's own initialisation.
         weights_required: answer with `WrongParameters` when `weights` do not fit. Otherwise the
             student's own initialisation, drawn under `seed`, stays.
-        runs: the tensors of each forward, all on one instance, in this order. For ``gradients`` a
-            tensor ``grad.NAME`` is what comes back into the output NAME.
-        arguments: further keyword arguments of every forward.
+        runs: the forwards, all on one instance, in this order.
         depth: how many instances are chained, each fed with the output of the one before; their
             weights are named ``0.NAME``, ``1.NAME``, ...
-        watch_arguments: report arguments that a forward changed in place.
     """
 
     target: Target
@@ -68,18 +79,20 @@ class Call:
     config: Mapping[str, int | bool] = field(default_factory=dict)
     weights: Tensors | None = None
     weights_required: bool = False
-    runs: Sequence[Tensors] = ()
-    arguments: Mapping[str, bool] = field(default_factory=dict)
+    runs: Sequence[Run] = ()
     training: bool = False
     dtype: torch.dtype = torch.float64
     seed: int = 0
     depth: int = 1
-    watch_arguments: bool = False
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The tensors of every run, by output name, and what can be said in JSON."""
+    """The tensors of every run, by output name, and what can be said in JSON.
+
+    Of ``forward`` the facts tell, for each run, which arguments were ``changed`` in place; of
+    ``gradients``, which outputs had a gradient to take: ``heads``.
+    """
 
     runs: list[dict[str, torch.Tensor]] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)

@@ -112,7 +112,7 @@ def test_the_block_agrees_with_torch(norm_first: bool) -> None:
 
 
 def test_the_oracle_gives_the_bias_where_nobody_is_seen() -> None:
-    """torch's attention, completed by the contract's rule for queries with no key left."""
+    """Torch's attention, completed by the contract's rule for queries with no key left."""
     for case in recorded()["multi_head_dead"]:
         assert isinstance(case, MultiHeadCase)
         ours = MultiHeadSelfAttention(case.D, case.n_heads).double()

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from grader.submission import ERRORS, Answer, Call, SubmissionError, Target, Use
+from grader.submission import ERRORS, Answer, Call, Run, SubmissionError, Target, Use
 from grader.text import one_line
 from grader.wire import DTYPES, MalformedFrame
 
@@ -25,17 +25,15 @@ def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
         "config": dict(call.config),
         "weights": call.weights is not None,
         "weights_required": call.weights_required,
-        "runs": len(call.runs),
-        "arguments": dict(call.arguments),
+        "runs": [dict(run.arguments) for run in call.runs],
         "training": call.training,
         "dtype": str(call.dtype).removeprefix("torch."),
         "seed": call.seed,
         "depth": call.depth,
-        "watch_arguments": call.watch_arguments,
     }
     tensors = {f"w/{name}": tensor for name, tensor in (call.weights or {}).items()}
     for index, run in enumerate(call.runs):
-        tensors |= {f"{index}/{name}": tensor for name, tensor in run.items()}
+        tensors |= {f"{index}/{name}": tensor for name, tensor in run.tensors.items()}
     return head, tensors
 
 
@@ -49,13 +47,11 @@ def unpack_call(head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) ->
         config=head["config"],
         weights=weights if head["weights"] else None,
         weights_required=head["weights_required"],
-        runs=[_group(tensors, str(index)) for index in range(head["runs"])],
-        arguments=head["arguments"],
+        runs=[Run(_group(tensors, str(index)), arguments) for index, arguments in enumerate(head["runs"])],
         training=head["training"],
         dtype=DTYPES[head["dtype"]],
         seed=head["seed"],
         depth=head["depth"],
-        watch_arguments=head["watch_arguments"],
     )
 
 

@@ -11,6 +11,7 @@ from grader.cases import BlockCase
 from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import count, expect_parameters
+from grader.checks.public.repeated import expect_repeatable, other_masks
 from grader.client import PartClient
 
 CLASS = "block.py, TransformerBlock"
@@ -62,21 +63,7 @@ def test_dtype(block: PartClient, case: BlockCase) -> None:
 @on_cases("block_mixed", look_at=f"{FORWARD}: x += ... writes into the caller's tensor; dropout; kept state")
 def test_repeatable(block: PartClient, case: BlockCase) -> None:
     """The same call gives the same bits again, in train and in eval mode, and changes no argument."""
-    inputs = {"x": case.x} | ({} if case.padding == "none" else {"key_padding_mask": case.padded})
-    other = replace(case, T=case.T + 3, B=case.B + 1, seed=case.seed + 1)
-    others = {"x": other.x} | {n: t for n, t in other.masks.items() if n in inputs}
-
-    first, _, again = block.forwards(case, [inputs, others, inputs], causal=case.causal)
-    other_mode = block.forward(case, training=not case.training, causal=case.causal, **inputs)
-    changed = block.changed_arguments(case, causal=case.causal, **inputs)
-
-    law = "is the same in a second call with the same arguments"
-    note = "another call, with a larger batch of longer sequences, lies in between"
-    expect.identical(again.output, first.output, "output", law, note=note)
-    expect.identical(other_mode.output, first.output, "output", "is the same in train and eval mode")
-    expect.that(
-        not changed, "no argument is changed in place", f"after the call {', '.join(changed)} differs"
-    )
+    expect_repeatable(block, case, {"x": case.x} | case.masks, other_masks(case))
 
 
 @on_cases("block_pre_norm", look_at=f"{FORWARD}: both residuals, x + attn(...) and x + ffn(...)")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 
 from grader import expect
@@ -11,6 +9,7 @@ from grader.cases import MultiHeadCase
 from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import expect_parameters
+from grader.checks.public.repeated import expect_repeatable, other_masks
 from grader.client import PartClient
 
 CLASS = "multi_head.py, MultiHeadSelfAttention"
@@ -63,21 +62,7 @@ def test_dtype(multi_head: PartClient, case: MultiHeadCase) -> None:
 @on_cases("multi_head_mixed", look_at=f"{FORWARD}: in-place operations, state kept between calls, dropout")
 def test_repeatable(multi_head: PartClient, case: MultiHeadCase) -> None:
     """The same call gives the same bits again, in train and in eval mode, and changes no argument."""
-    inputs = {"x": case.x} | ({} if case.padding == "none" else {"key_padding_mask": case.padded})
-    other = replace(case, T=case.T + 3, B=case.B + 1, seed=case.seed + 1)
-    others = {"x": other.x} | {n: t for n, t in other.masks.items() if n in inputs}
-
-    first, _, again = multi_head.forwards(case, [inputs, others, inputs], causal=case.causal)
-    other_mode = multi_head.forward(case, training=not case.training, causal=case.causal, **inputs)
-    changed = multi_head.changed_arguments(case, causal=case.causal, **inputs)
-
-    law = "is the same in a second call with the same arguments"
-    note = "another call, with a larger batch of longer sequences, lies in between"
-    expect.identical(again.output, first.output, "output", law, note=note)
-    expect.identical(other_mode.output, first.output, "output", "is the same in train and eval mode")
-    expect.that(
-        not changed, "no argument is changed in place", f"after the call {', '.join(changed)} differs"
-    )
+    expect_repeatable(multi_head, case, {"x": case.x} | case.masks, other_masks(case))
 
 
 @on_cases("multi_head", look_at=f"{FORWARD}: the causal mask, True above the diagonal, on by default")
@@ -248,7 +233,7 @@ def test_dead_rows_have_finite_gradients(multi_head: PartClient, case: MultiHead
     """With queries that have no key left, all gradients are finite."""
     back = {"output": case.randn("back", *case.x.shape)}
 
-    gradients, _ = multi_head.backward_heads(case, back, x=case.x, **case.masks)
+    gradients = multi_head.raw_gradients(case, back, x=case.x, **case.masks)
 
     for name, gradient in gradients.items():
         expect.finite(gradient, f"the gradient of {name}", note=_padding(case))

@@ -86,7 +86,13 @@ class Adapter:
         """
         _reset_torch(call.seed)
         operation: Callable[[Call], Answer] = getattr(self, f"_{call.operation}")
-        return operation(call)
+        try:
+            return operation(call)
+        except SubmissionError as error:
+            error.where = error.where or self._modules.parts.get(call.target.part, "")
+            raise
+        finally:
+            _reset_switches()
 
     def _load(self, call: Call) -> Answer:
         """Import the part and find its class."""
@@ -266,11 +272,15 @@ class Adapter:
 
 def _reset_torch(seed: int) -> None:
     """Undo what a submission may have set for the whole process, and seed what it may draw from."""
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
+    _reset_switches()
     torch.default_generator.manual_seed(seed)
     numpy.random.seed(seed)
     random.seed(seed)
+
+
+def _reset_switches() -> None:
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
 
 
 def _load_weights(module: nn.Module, weights: Tensors, prefix: str, *, required: bool) -> None:

@@ -6,8 +6,12 @@ import hashlib
 import json
 
 from grader.sandbox.protocol import pack_call
-from grader.submission import Answer, Call, Submission, Use
+from grader.submission import Answer, Call, Submission, SubmissionError, Use
 from grader.wire import tensor_bytes
+
+
+class ReferenceFailed(Exception):
+    """The reference gave no answer: the grader's own fault, whatever the submission is like."""
 
 
 class Memo:
@@ -24,7 +28,10 @@ class Memo:
         """See `Submission.call`."""
         key = _key(call)
         if key not in self._answers:
-            self._answers[key] = self._submission.call(call)
+            try:
+                self._answers[key] = self._submission.call(call)
+            except SubmissionError as error:
+                raise ReferenceFailed(f"{call.target.class_name}: {error}") from error
         return self._answers[key]
 
     def begin_check(self) -> None:

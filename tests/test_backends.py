@@ -1,0 +1,225 @@
+"""One contract over both backends: who answers a call cannot be told from the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+
+from grader.assignment import Assignment
+from grader.in_process import InProcessSubmission
+from grader.loader import SubmissionModules
+from grader.sandbox.backend import SandboxSubmission, Source
+from grader.sandbox.budget import TimeLimits
+from grader.sandbox.confine import Limits
+from grader.sandbox.zygote import Zygote
+from grader.submission import (
+    BadReturn,
+    Call,
+    NotImportable,
+    OutOfMemory,
+    PartMissing,
+    Raised,
+    Run,
+    StubReached,
+    Submission,
+    SubmissionError,
+    TimedOut,
+    WrongParameters,
+)
+from tests.submissions import reference, submission
+
+torch.ones(1, requires_grad=True).mul(2).backward(torch.ones(1))
+"""The first backward pass imports for half a second; not within the time that a call has here."""
+
+Open = Callable[[dict[str, str]], Submission]
+
+
+@pytest.fixture(params=["in_process", "sandbox"])
+def opened(request: pytest.FixtureRequest, assignment: Assignment, zygote: Zygote) -> Iterator[Open]:
+    """Open a submission behind the backend; it is closed at the end."""
+    open_ones: list[Submission] = []
+
+    def open_one(files: dict[str, str]) -> Submission:
+        found = submission(files)
+        one: Submission
+        if request.param == "in_process":
+            modules = SubmissionModules(found.files, found.parts)
+            one = InProcessSubmission(modules, assignment.classes, call_s=1.0)
+        else:
+            source = Source(found.files, found.parts, assignment.classes)
+            one = SandboxSubmission(source, zygote, TimeLimits(call_s=1.0), Limits(384 << 20))
+        open_ones.append(one)
+        return one
+
+    yield open_one
+    for one in open_ones:
+        one.close()
+
+
+def call(assignment: Assignment, part: str, operation: str, **options: object) -> Call:
+    """A call with sizes that every part takes."""
+    sizes = {"d_model": 6, "n_heads": 2} | ({"d_ff": 5} if part == "block" else {})
+    return Call(
+        assignment.parts[part].target,
+        operation,
+        **({"config": {} if part == "attention" else sizes} | options),
+    )
+
+
+def qkv(**more: torch.Tensor) -> Run:
+    """Inputs of one attention."""
+    return Run({name: torch.ones(2, 3, 4, dtype=torch.float64) for name in "qkv"} | more)
+
+
+def test_forward_gives_the_outputs_by_name(opened: Open, assignment: Assignment) -> None:
+    """Every run its own tensors, in the order asked; the caller's tensors are its own."""
+    one = opened(reference())
+    mask = torch.tensor([True, False, False])
+    runs = [qkv(), qkv(mask=mask)]
+    answer = one.call(call(assignment, "attention", "forward", runs=runs))
+    assert [sorted(run) for run in answer.runs] == [["output", "weights"]] * 2
+    assert answer.runs[0]["weights"][0, 0].tolist() == pytest.approx([1 / 3] * 3)
+    assert answer.runs[1]["weights"][0, 0].tolist() == pytest.approx([0, 0.5, 0.5])
+    assert answer.facts["changed"] == [[], []]
+    assert answer.runs[0]["output"].dtype is torch.float64
+
+
+def test_arguments_changed_in_place_are_told_and_are_copies(opened: Open, assignment: Assignment) -> None:
+    """A student's edit reaches a copy; its name is told."""
+    files = reference()
+    files["attention.py"] = files["attention.py"].replace(
+        "        d_head = q", "        v += 1\n        d_head = q"
+    )
+    run = qkv()
+    answer = opened(files).call(call(assignment, "attention", "forward", runs=[run]))
+    assert answer.facts["changed"] == [["v"]]
+    assert bool((run.tensors["v"] == 1).all())
+
+
+def test_weights_are_loaded_by_name_and_travel_with_the_call(opened: Open, assignment: Assignment) -> None:
+    """A call without weights after one with weights has the student's own, drawn under the seed."""
+    one = opened(reference())
+    x = {"x": torch.randn(1, 2, 6, dtype=torch.float64)}
+    shapes = {"qkv.weight": (18, 6), "qkv.bias": (18,), "proj.weight": (6, 6), "proj.bias": (6,)}
+    weights = {name: torch.zeros(shape, dtype=torch.float64) for name, shape in shapes.items()}
+    plain = call(assignment, "multi_head", "forward", runs=[Run(x)], seed=3)
+    before = one.call(plain).runs[0]["output"]
+    zeros = one.call(call(assignment, "multi_head", "forward", runs=[Run(x)], weights=weights)).runs[0][
+        "output"
+    ]
+    assert bool((zeros == 0).all())
+    assert torch.equal(one.call(plain).runs[0]["output"], before)
+
+
+def test_weights_that_do_not_fit(opened: Open, assignment: Assignment) -> None:
+    """Required ones are refused; others leave the student's own in place."""
+    one = opened(reference())
+    runs = [Run({"x": torch.ones(1, 2, 6, dtype=torch.float64)})]
+    options = {"runs": runs, "weights": {"other.weight": torch.ones(2, 2)}}
+    assert one.call(call(assignment, "multi_head", "forward", **options)).runs
+    with pytest.raises(WrongParameters, match=r"other\.weight"):
+        one.call(call(assignment, "multi_head", "forward", weights_required=True, **options))
+
+
+def test_gradients_of_inputs_and_parameters(opened: Open, assignment: Assignment) -> None:
+    """By name, summed over what comes back into the outputs."""
+    run = Run({"x": torch.ones(1, 2, 6).double(), "grad.output": torch.ones(1, 2, 6).double()})
+    answer = opened(reference()).call(call(assignment, "multi_head", "gradients", runs=[run]))
+    assert sorted(answer.runs[0]) == ["proj.bias", "proj.weight", "qkv.bias", "qkv.weight", "x"]
+    assert answer.runs[0]["proj.bias"].tolist() == [2.0] * 6
+    assert answer.facts["heads"] == [["output"]]
+
+
+def test_a_stack_chains_instances(opened: Open, assignment: Assignment) -> None:
+    """Three blocks with weights of their own, one behind the other."""
+    one = opened(reference())
+    x = {"x": torch.randn(1, 2, 6, dtype=torch.float64)}
+    names = one.call(call(assignment, "block", "parameters")).facts["parameters"]
+    weights = {
+        f"{i}.{name}": torch.full(shape, 0.1 * (i + 1)).double()
+        for i in range(3)
+        for name, shape, *_ in names
+    }
+    stacked = one.call(call(assignment, "block", "forward", runs=[Run(x)], weights=weights, depth=3)).runs[0][
+        "output"
+    ]
+    for i in range(3):
+        own = {name: weights[f"{i}.{name}"] for name, *_ in names}
+        x = {
+            "x": one.call(call(assignment, "block", "forward", runs=[Run(x)], weights=own)).runs[0]["output"]
+        }
+    assert torch.equal(stacked, x["x"])
+
+
+def test_parameters_tell_names_shapes_and_identity(opened: Open, assignment: Assignment) -> None:
+    """A module under two names has its parameters twice, as one."""
+    files = reference()
+    files["multi_head.py"] = files["multi_head.py"].replace(
+        "        self.attention =",
+        "        self.again = self.proj\n        self.proj.bias.requires_grad_(False)\n        self.attention =",
+    )
+    facts = opened(files).call(call(assignment, "multi_head", "parameters")).facts["parameters"]
+    by_name = {name: (tuple(shape), trainable, identity) for name, shape, trainable, identity in facts}
+    assert by_name["again.bias"] == by_name["proj.bias"] == ((6,), False, by_name["proj.bias"][2])
+    assert by_name["qkv.weight"][:2] == ((18, 6), True)
+    assert len({identity for *_, identity in by_name.values()}) == 4
+
+
+def test_construct_tells_what_is_raised(opened: Open, assignment: Assignment) -> None:
+    """By the names of its classes; nothing, if it is constructed."""
+    one = opened(reference())
+    assert one.call(call(assignment, "multi_head", "construct")).facts == {"raised": []}
+    bad = call(assignment, "multi_head", "construct", config={"d_model": 5, "n_heads": 2})
+    assert one.call(bad).facts["raised"][0] == "ValueError"
+
+
+ERRORS: dict[str, tuple[str, type[SubmissionError], str]] = {
+    "raise ValueError('at 0x7f00deadbeef')": ("forward", Raised, "ValueError: at 0x..."),
+    "raise NotImplementedError": ("forward", StubReached, "not implemented"),
+    "raise MemoryError": ("forward", OutOfMemory, "memory"),
+    "return q": ("forward", BadReturn, "a single tensor"),
+    "while True: pass": ("forward", TimedOut, "no answer within 1 s"),
+    "class A: 1/0": ("top", NotImportable, "ZeroDivisionError"),
+    "del ScaledDotProductAttention": ("top", PartMissing, "not ScaledDotProductAttention"),
+}
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_an_error_is_the_same_behind_both(opened: Open, assignment: Assignment, code: str) -> None:
+    """Its kind, its sentence, and where it was."""
+    place, kind, sentence = ERRORS[code]
+    files = reference()
+    if place == "top":
+        files["attention.py"] += f"\n{code}\n"
+    else:
+        files["attention.py"] = files["attention.py"].replace(
+            "        d_head = q", f"        {code}\n        d_head = q"
+        )
+    one = opened(files)
+    with pytest.raises(kind, match=sentence) as caught:
+        one.call(call(assignment, "attention", "forward", runs=[qkv()]))
+    if kind is not TimedOut:
+        assert caught.value.where.startswith("attention.py")
+    if kind in (Raised, NotImportable):
+        line = files["attention.py"].splitlines().index(f"        {code}" if place != "top" else code) + 1
+        assert caught.value.where == f"attention.py:{line}"
+    if place != "top":  # the next call is answered as if nothing had been
+        assert one.call(call(assignment, "block", "parameters")).facts["parameters"]
+
+
+def test_process_wide_switches_do_not_outlive_a_call(opened: Open, assignment: Assignment) -> None:
+    """A default dtype or a switched-off autograd of one call is not there in the next."""
+    files = reference()
+    files["attention.py"] = files["attention.py"].replace(
+        "        d_head = q",
+        "        torch.set_default_dtype(torch.float64)\n        torch.set_grad_enabled(False)\n        d_head = q",
+    )
+    files["own.py"] = reference()["attention.py"]
+    files["multi_head.py"] = files["multi_head.py"].replace("from .attention", "from .own")
+    one = opened(files)
+    one.call(call(assignment, "attention", "forward", runs=[qkv()]))
+    assert (torch.is_grad_enabled(), torch.get_default_dtype()) == (True, torch.float32)
+    run = Run({"x": torch.ones(1, 2, 6).double(), "grad.output": torch.ones(1, 2, 6).double()})
+    assert "x" in one.call(call(assignment, "multi_head", "gradients", runs=[run])).runs[0]

@@ -197,7 +197,8 @@ class Adapter:
     def _build(self, call: Call) -> nn.Module:
         found = self._class(call.target)
         with self._student_code(f"{call.target.class_name}({_arguments(call.config)})"):
-            module = found(**call.config)
+            positional, keywords = _in_order(call.config, call.target.config, call.by_position)
+            module = found(*positional, **keywords)
             module.to(call.dtype)
             module.train(call.training)
         return module
@@ -221,16 +222,16 @@ class Adapter:
         arguments: Mapping[str, bool],
     ) -> dict[str, torch.Tensor]:
         """Chain the modules; of all but the last only the first output goes on."""
-        positional = [inputs[name] for name in call.target.positional if name in inputs]
-        keywords: dict[str, Any] = dict(arguments)
-        keywords |= {n: t for n, t in inputs.items() if n not in call.target.positional}
-        outputs: tuple[Any, ...] = tuple(positional)
+        target = call.target
+        outputs: tuple[Any, ...] = tuple(inputs[name] for name in target.inputs if name in inputs)
+        taken = len(outputs)
+        given = dict(arguments) | {n: t for n, t in inputs.items() if n not in target.inputs}
+        options, keywords = _in_order(given, target.options, call.by_position)
         watch = self._watch.forward(call.target.part, closely=call.seed % CLOSE_WATCH == 0)
         with watch, self._student_code(f"{call.target.class_name}.forward"):
             for module in modules:
-                returned = module(*outputs[: len(positional)], **keywords)
-                outputs = _outputs(returned, call.target)
-        return dict(zip(call.target.outputs, outputs, strict=True))
+                outputs = _outputs(module(*outputs[:taken], *options, **keywords), target)
+        return dict(zip(target.outputs, outputs, strict=True))
 
     def _collect(self, tensors: Mapping[str, torch.Tensor], called: str = "") -> dict[str, torch.Tensor]:
         with self._student_code("reading what was returned", BadReturn):
@@ -281,6 +282,19 @@ def _reset_torch(seed: int) -> None:
 def _reset_switches() -> None:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
+
+
+def _in_order(
+    given: Mapping[str, Any], order: tuple[str, ...], by_position: bool
+) -> tuple[list[Any], dict[str, Any]]:
+    """Part arguments into those handed over by position, the first ones in order, and by name."""
+    first: list[str] = []
+    if by_position:
+        for name in order:
+            if name not in given:
+                break
+            first.append(name)
+    return [given[name] for name in first], {n: v for n, v in given.items() if n not in first}
 
 
 def _load_weights(module: nn.Module, weights: Tensors, prefix: str, *, required: bool) -> None:

@@ -30,7 +30,9 @@ class Part:
     """One file of the homework.
 
     Attributes:
+        config: names of the constructor's arguments, in order.
         inputs: names of the tensors handed over in order, with their shapes.
+        options: names of the further arguments of `forward`, in order.
         outputs: names of the tensors returned in order, with their shapes.
     """
 
@@ -38,13 +40,16 @@ class Part:
     title: str
     file: str
     class_name: str
+    config: tuple[str, ...]
     inputs: Mapping[str, str]
+    options: tuple[str, ...]
     outputs: Mapping[str, str]
 
     @property
     def target(self) -> Target:
         """The part's class, as a call names it."""
-        return Target(self.name, self.class_name, tuple(self.inputs), tuple(self.outputs))
+        inputs, outputs = tuple(self.inputs), tuple(self.outputs)
+        return Target(self.name, self.class_name, self.config, inputs, self.options, outputs)
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,16 @@ def load_assignment(path: Path = ASSIGNMENT_FILE) -> Assignment:
 
 
 def _part(name: str, entry: Mapping[str, Any]) -> Part:
-    return Part(name, entry["title"], entry["file"], entry["class"], entry["inputs"], entry["outputs"])
+    return Part(
+        name,
+        title=entry["title"],
+        file=entry["file"],
+        class_name=entry["class"],
+        config=tuple(entry["config"]),
+        inputs=entry["inputs"],
+        options=tuple(entry["options"]),
+        outputs=entry["outputs"],
+    )
 
 
 def _checks(part: str, groups: Mapping[str, Any]) -> list[CheckEntry]:

@@ -37,11 +37,20 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """Which class of the submission is meant, and how its `forward` is called."""
+    """Which class of the submission is meant, and how it is called.
+
+    Attributes:
+        config: names of the constructor's arguments, in order.
+        inputs: names of the tensors that `forward` must be given, in order.
+        options: names of its further arguments, in order.
+        outputs: names of what it returns, in order.
+    """
 
     part: str
     class_name: str
-    positional: tuple[str, ...]
+    config: tuple[str, ...]
+    inputs: tuple[str, ...]
+    options: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
@@ -65,13 +74,14 @@ class Call:
 
     Attributes:
         operation: ``load``, ``construct``, ``parameters``, ``forward`` or ``gradients``.
-        config: the constructor's keyword arguments.
+        config: the constructor's arguments by name.
         weights: parameters to load by name; None keeps the student's own initialisation.
         weights_required: answer with `WrongParameters` when `weights` do not fit. Otherwise the
             student's own initialisation, drawn under `seed`, stays.
         runs: the forwards, all on one instance, in this order.
         depth: how many instances are chained, each fed with the output of the one before; their
             weights are named ``0.NAME``, ``1.NAME``, ...
+        by_position: hand arguments over by position, as far as they are the first ones, not by name.
     """
 
     target: Target
@@ -84,6 +94,7 @@ class Call:
     dtype: torch.dtype = torch.float64
     seed: int = 0
     depth: int = 1
+    by_position: bool = False
 
 
 @dataclass(frozen=True)

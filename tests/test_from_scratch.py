@@ -168,7 +168,7 @@ def test_a_use_that_the_source_hides_is_seen_at_run_time(grade: Grade, call: str
     parts = document["extra_data"]["parts"]
     assert parts["attention"]["score"] == 0
     assert parts["multi_head"]["score"] == 40
-    assert set(outcomes(document)[f"attention.{c}"] for c in ("shapes", "scale")) == {"forbidden"}
+    assert {outcomes(document)[f"attention.{c}"] for c in ("shapes", "scale")} == {"forbidden"}
     told = output(document, "attention.shapes")
     assert "attention.py:41" in told
     assert "attention" in told.partition("uses")[2]

@@ -63,11 +63,9 @@ def test_a_zygote_that_is_gone_is_the_graders_fault(assignment: Assignment) -> N
     assert set(outcomes(document).values()) == {"grader_error"}
 
 
-def test_pytest_that_cannot_run_is_an_error(
-    assignment: Assignment, monkeypatch: pytest.MonkeyPatch, own_grader: Grader
-) -> None:
+def test_pytest_that_cannot_run_is_an_error(monkeypatch: pytest.MonkeyPatch, own_grader: Grader) -> None:
     """Not a result."""
-    monkeypatch.setattr(grading, "check_file", lambda check: grading.CHECKS / "nowhere.py")
+    monkeypatch.setattr(grading, "check_file", lambda _: grading.CHECKS / "nowhere.py")
     with pytest.raises(GraderError):
         own_grader.grade(starter())
 

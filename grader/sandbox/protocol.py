@@ -19,8 +19,10 @@ Tensors = dict[str, torch.Tensor]
 
 def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
     """Flatten a call into JSON and named tensors; `unpack_call` undoes it."""
+    target = call.target
     head = {
-        "target": [call.target.part, call.target.class_name, call.target.positional, call.target.outputs],
+        "target": [target.part, target.class_name],
+        "names": [target.config, target.inputs, target.options, target.outputs],
         "operation": call.operation,
         "config": dict(call.config),
         "weights": call.weights is not None,
@@ -30,6 +32,7 @@ def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
         "dtype": str(call.dtype).removeprefix("torch."),
         "seed": call.seed,
         "depth": call.depth,
+        "by_position": call.by_position,
     }
     tensors = {f"w/{name}": tensor for name, tensor in (call.weights or {}).items()}
     for index, run in enumerate(call.runs):
@@ -39,10 +42,11 @@ def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
 
 def unpack_call(head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> Call:
     """Rebuild the call that `pack_call` flattened."""
-    part, class_name, positional, outputs = head["target"]
+    part, class_name = head["target"]
+    config, inputs, options, outputs = map(tuple, head["names"])
     weights = _group(tensors, "w")
     return Call(
-        target=Target(part, class_name, tuple(positional), tuple(outputs)),
+        target=Target(part, class_name, config, inputs, options, outputs),
         operation=head["operation"],
         config=head["config"],
         weights=weights if head["weights"] else None,
@@ -52,6 +56,7 @@ def unpack_call(head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) ->
         dtype=DTYPES[head["dtype"]],
         seed=head["seed"],
         depth=head["depth"],
+        by_position=head["by_position"],
     )
 
 

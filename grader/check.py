@@ -175,7 +175,7 @@ class CheckRun:
             expected, observed, where = failure.expected, failure.observed, check.look_at
         else:
             expected, observed = check.sentence, failure.sentence
-            where = failure.where or check.look_at
+            where = failure.where or check.look_at.partition(",")[0]
         if isinstance(failure, WrongParameters):
             part = check.needs[0]
             where = f"the check {part}.parameters, which blocks this one"

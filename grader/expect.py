@@ -98,7 +98,7 @@ def finite(observed: torch.Tensor, name: str, law: str = "is finite", *, note: s
         index = _first(wrong)
         raise CheckFailure(
             f"{name} {law}",
-            f"{name}{_at(index)} is {_value(observed[index])}; "
+            f"{_at(name, index)} is {_value(observed[index])}; "
             f"{int(wrong.sum())} of {wrong.numel()} values are not finite",
             note,
         )
@@ -110,7 +110,7 @@ def at_least_zero(observed: torch.Tensor, name: str) -> None:
     wrong = ~(observed >= 0)
     if bool(wrong.any()):
         index = _first(wrong)
-        raise CheckFailure(f"{name} is nowhere negative", f"{name}{_at(index)} is {_value(observed[index])}")
+        raise CheckFailure(f"{name} is nowhere negative", f"{_at(name, index)} is {_value(observed[index])}")
 
 
 def that(holds: bool, expected: str, observed: str, *, note: str = "") -> None:
@@ -124,8 +124,9 @@ def _difference(have: torch.Tensor, want: torch.Tensor, wrong: torch.Tensor, nam
     index = _first(wrong)
     gaps = (have - want)[wrong].abs()
     by = f", by up to {float(gaps.max()):.2g}" if bool(torch.isfinite(gaps).all()) else ""
+    digits = 5 if _value(have[index]) != _value(want[index]) else 17
     return (
-        f"{name}{_at(index)} is {_value(have[index])}, not {_value(want[index])}; "
+        f"{_at(name, index)} is {_value(have[index], digits)}, not {_value(want[index], digits)}; "
         f"{int(wrong.sum())} of {wrong.numel()} values differ{by}"
     )
 
@@ -134,9 +135,12 @@ def _first(wrong: torch.Tensor) -> tuple[int, ...]:
     return tuple(int(position) for position in wrong.nonzero()[0])
 
 
-def _at(index: tuple[int, ...]) -> str:
-    return str(list(index)) if index else ""
+def _at(name: str, index: tuple[int, ...]) -> str:
+    """The name of one value: `output[0, 1]`, or `output of sequence 0, at [0, 1],`."""
+    if not index:
+        return name
+    return f"{name}{list(index)}" if name.isidentifier() else f"{name.rstrip(',')}, at {list(index)},"
 
 
-def _value(scalar: torch.Tensor) -> str:
-    return f"{float(scalar):.5g}"
+def _value(scalar: torch.Tensor, digits: int = 5) -> str:
+    return f"{float(scalar):.{digits}g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,25 +14,25 @@ from grader.client import PartClient
 
 
 def expect_repeatable(
-    client: PartClient, case: Case, inputs: Mapping[str, Any], other: Mapping[str, Any]
+    client: PartClient, case: Case, inputs: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Call with `inputs`, with `other`, and with `inputs` again; then on a fresh instance, other way round.
+    """Call with `inputs`, with `others`, and with `inputs` again; then `others` first, on a fresh instance.
 
     Args:
         inputs: keyword arguments of `forward`.
-        other: some of other sizes, under other masks. Whatever an instance keeps from a call (a mask, a
-            size) then shows in the next one.
+        others: some with other values, sizes and masks. Whatever an instance keeps from a call (a mask,
+            a size) then shows in a later one.
     """
     tensors = [name for name, value in inputs.items() if isinstance(value, torch.Tensor)]
 
-    first, _, again = client.forwards(case, [inputs, other, inputs])
-    _, later = client.forwards(case, [other, inputs], training=not case.training)
+    first, *_, again = client.forwards(case, [inputs, *others, inputs])
+    *_, later = client.forwards(case, [*others, inputs], training=not case.training)
 
     for name, tensor in first.by_name.items():
         law = "is the same in a second call with the same arguments"
-        note = "another call, with longer sequences and other masks, lies in between"
+        note = "calls with other sizes and other masks lie in between"
         expect.identical(again.by_name[name], tensor, name, law, note=note)
-        law = "is the same in train and in eval mode"
+        law = "is the same in train and in eval mode, whatever was called before"
         expect.identical(later.by_name[name], tensor, name, law, note="on a second instance")
     changed = [name for name in tensors if name in first.changed]
     expect.that(
@@ -40,10 +40,11 @@ def expect_repeatable(
     )
 
 
-def other_masks(case: SequenceCase) -> dict[str, Any]:
-    """A larger batch of longer sequences, padded if the case is not, causal if the case is not."""
+def other_calls(case: SequenceCase) -> list[dict[str, Any]]:
+    """The same sizes with other values and a padding; a larger batch of longer sequences, other masks."""
+    same_size = replace(case, padding="left", seed=case.seed + 1)
     padding = "right" if case.padding == "none" else "none"
-    other = replace(
-        case, T=case.T + 3, B=case.B + 1, padding=padding, causal=not case.causal, seed=case.seed + 1
+    larger = replace(
+        case, T=case.T + 3, B=case.B + 1, padding=padding, causal=not case.causal, seed=case.seed + 2
     )
-    return {"x": other.x} | other.masks
+    return [{"x": other.x} | other.masks for other in (same_size, larger)]

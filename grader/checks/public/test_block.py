@@ -11,7 +11,7 @@ from grader.cases import BlockCase
 from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import count, expect_parameters
-from grader.checks.public.repeated import expect_repeatable, other_masks
+from grader.checks.public.repeated import expect_repeatable, other_calls
 from grader.client import PartClient
 
 CLASS = "block.py, TransformerBlock"
@@ -63,7 +63,7 @@ def test_dtype(block: PartClient, case: BlockCase) -> None:
 @on_cases("block_mixed", look_at=f"{FORWARD}: x += ... writes into the caller's tensor; dropout; kept state")
 def test_repeatable(block: PartClient, case: BlockCase) -> None:
     """The same call gives the same bits again, in train and in eval mode, and changes no argument."""
-    expect_repeatable(block, case, {"x": case.x} | case.masks, other_masks(case))
+    expect_repeatable(block, case, {"x": case.x} | case.masks, other_calls(case))
 
 
 @on_cases("block_pre_norm", look_at=f"{FORWARD}: both residuals, x + attn(...) and x + ffn(...)")

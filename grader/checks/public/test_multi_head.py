@@ -9,7 +9,7 @@ from grader.cases import MultiHeadCase
 from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import expect_parameters
-from grader.checks.public.repeated import expect_repeatable, other_masks
+from grader.checks.public.repeated import expect_repeatable, other_calls
 from grader.client import PartClient
 
 CLASS = "multi_head.py, MultiHeadSelfAttention"
@@ -62,7 +62,7 @@ def test_dtype(multi_head: PartClient, case: MultiHeadCase) -> None:
 @on_cases("multi_head_mixed", look_at=f"{FORWARD}: in-place operations, state kept between calls, dropout")
 def test_repeatable(multi_head: PartClient, case: MultiHeadCase) -> None:
     """The same call gives the same bits again, in train and in eval mode, and changes no argument."""
-    expect_repeatable(multi_head, case, {"x": case.x} | case.masks, other_masks(case))
+    expect_repeatable(multi_head, case, {"x": case.x} | case.masks, other_calls(case))
 
 
 @on_cases("multi_head", look_at=f"{FORWARD}: the causal mask, True above the diagonal, on by default")
@@ -142,7 +142,7 @@ def test_head_slices(multi_head: PartClient, case: MultiHeadCase) -> None:
         expect.close(
             output[..., own],
             expected,
-            f"output[..., {own.start}:{own.stop}], head {h},",
+            f"output[..., {own.start}:{own.stop}], head {h}",
             "single-head attention on its slice of q, k and v",
             note="proj is the identity",
         )

@@ -67,6 +67,7 @@ class Adapter:
         self._keep_errors = keep_errors
         self._classes: dict[str, type[nn.Module] | SubmissionError] = {}
         self._watch = OperatorWatch(modules)
+        self._draws = any(b"random" in source or b"numpy" in source for source in modules.files.values())
 
     @property
     def uses(self) -> dict[Use, None]:
@@ -84,7 +85,7 @@ class Adapter:
 
         Must run inside `ready()`: the code may import its files only when it is called.
         """
-        _reset_torch(call.seed)
+        self._reset(call.seed)
         operation: Callable[[Call], Answer] = getattr(self, f"_{call.operation}")
         try:
             return operation(call)
@@ -164,6 +165,14 @@ class Adapter:
         except Exception as error:
             return Answer(facts={"raised": [kind.__name__ for kind in type(error).__mro__]})
         return Answer(facts={"raised": []})
+
+    def _reset(self, seed: int) -> None:
+        """Undo what a submission may have set for the whole process, and seed what it may draw from."""
+        _reset_switches()
+        torch.default_generator.manual_seed(seed)
+        if self._draws:
+            numpy.random.seed(seed)
+            random.seed(seed)
 
     # --- steps ---------------------------------------------------------------------------------
 
@@ -269,14 +278,6 @@ class Adapter:
             if path is not None:
                 return f"{path}:{frame.lineno}"
         return ""
-
-
-def _reset_torch(seed: int) -> None:
-    """Undo what a submission may have set for the whole process, and seed what it may draw from."""
-    _reset_switches()
-    torch.default_generator.manual_seed(seed)
-    numpy.random.seed(seed)
-    random.seed(seed)
 
 
 def _reset_switches() -> None:

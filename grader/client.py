@@ -67,6 +67,8 @@ class PartClient:
         self.part = part
         self.dtype = torch.float64
         self._submission = submission
+        self._inputs = {name: shape.split() for name, shape in part.inputs.items()}
+        self._outputs = {name: shape.split() for name, shape in part.outputs.items()}
 
     def forward(self, case: Case, **inputs: Any) -> Outputs:
         """One forward; see `forwards`."""
@@ -191,18 +193,18 @@ class PartClient:
         self, run: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
         sizes: dict[str, tuple[int, ...]] = {}
-        for name, letters in self.part.inputs.items():
-            _bind(letters, tuple(run[name].shape), sizes)
+        for name, letters in self._inputs.items():
+            _bind(letters, run[name].shape, sizes)
         return {
-            name: self._of_shape(name, _shape(letters, sizes), outputs.get(name))
-            for name, letters in self.part.outputs.items()
+            name: self._of_shape(name, tuple(s for n in letters for s in sizes[n]), outputs.get(name))
+            for name, letters in self._outputs.items()
         }
 
     def _of_shape(self, name: str, shape: tuple[int, ...], tensor: torch.Tensor | None) -> torch.Tensor:
         if tensor is None:
             raise Died(f"the worker's answer has no {name}")
         if tuple(tensor.shape) != shape:
-            letters = self.part.outputs.get(name, "").replace("...", "*").replace(" ", ", ")
+            letters = ", ".join(self._outputs.get(name, ()))
             meaning = f" ({letters})" if letters else ""
             raise CheckFailure(
                 f"{name} has shape {shape}{meaning}", f"{name} has shape {tuple(tensor.shape)}"
@@ -233,17 +235,12 @@ def _run(inputs: Mapping[str, Any]) -> Run:
     return Run(tensors, {n: v for n, v in inputs.items() if n not in tensors})
 
 
-def _bind(letters: str, shape: tuple[int, ...], sizes: dict[str, tuple[int, ...]]) -> None:
+def _bind(letters: list[str], shape: Sequence[int], sizes: dict[str, tuple[int, ...]]) -> None:
     """Note which letter has which size, from one input."""
-    names = letters.split()
-    if names[0] == "...":
-        names = names[1:]
-        sizes["..."] = shape[: len(shape) - len(names)]
-    sizes |= {n: (size,) for n, size in zip(names, shape[len(shape) - len(names) :], strict=True)}
-
-
-def _shape(letters: str, sizes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    return tuple(size for name in letters.split() for size in sizes[name])
+    if letters[0] == "...":
+        letters = letters[1:]
+        sizes["..."] = tuple(shape[: len(shape) - len(letters)])
+    sizes |= {n: (size,) for n, size in zip(letters, shape[len(shape) - len(letters) :], strict=True)}
 
 
 def _list(value: object, length: int | None = None) -> list[Any]:

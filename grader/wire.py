@@ -22,6 +22,10 @@ MAGIC = b"HW3\x01"
 MAX_HEAD_BYTES = 1 << 20
 MAX_BODY_BYTES = 64 << 20
 MAX_DIMENSIONS = 16
+ALIGNMENT = 8
+"""Every tensor begins at a multiple of so many bytes in the body, zeros between."""
+
+_PADDING = [b"\0" * (-used % ALIGNMENT) for used in range(ALIGNMENT)]
 
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -46,9 +50,13 @@ class MalformedFrame(Exception):
 
 
 def encode(call_id: int, head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> bytes:
-    """Pack one frame; the tensors' dtypes must be in `DTYPES`."""
-    body = [tensor_bytes(tensor) for tensor in tensors.values()]
-    declared = [[name, DTYPE_NAMES[tensor.dtype], list(tensor.shape)] for name, tensor in tensors.items()]
+    """Pack one frame; the tensors' dtypes must be in `DTYPES`, and none may require a gradient."""
+    body: list[bytes] = []
+    declared = []
+    for name, tensor in tensors.items():
+        data = tensor_bytes(tensor)
+        body += (data, _PADDING[len(data) % ALIGNMENT])
+        declared.append((name, DTYPE_NAMES[tensor.dtype], list(tensor.shape)))
     packed = _ENCODER.encode({"head": head, "tensors": declared}).encode()
     return b"".join([HEADER.pack(MAGIC, call_id, len(packed), sum(map(len, body))), packed, *body])
 
@@ -64,7 +72,7 @@ def decode_header(header: Bytes) -> tuple[int, int, int]:
 
 
 def decode(packed: Bytes, body: Bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Return the head and the tensors, each in memory of its own.
+    """Return the head and the tensors, which share the body's memory.
 
     Raises:
         MalformedFrame: the head is not plain JSON of the expected form, or head and body disagree.
@@ -76,15 +84,17 @@ def decode(packed: Bytes, body: Bytes) -> tuple[dict[str, Any], dict[str, torch.
         raise MalformedFrame("the head has the wrong types")
 
     tensors: dict[str, torch.Tensor] = {}
+    memory = bytearray(body) if isinstance(body, bytes) else body
     start = 0
     for declared in frame["tensors"]:
         name, dtype, shape = _declaration(declared)
-        end = start + math.prod(shape) * dtype.itemsize
-        if end > len(body) or name in tensors:
+        count = math.prod(shape)
+        end = start + count * dtype.itemsize
+        if end > len(memory) or name in tensors:
             raise MalformedFrame("the tensors do not fit the body")
-        tensors[name] = _tensor(body[start:end], dtype, shape)
-        start = end
-    if start != len(body):
+        tensors[name] = _tensor(memory, dtype, shape, count, start)
+        start = end + len(_PADDING[end % ALIGNMENT])
+    if start != len(memory):
         raise MalformedFrame("the body is longer than its tensors")
     return frame["head"], tensors
 
@@ -93,15 +103,16 @@ def tensor_bytes(tensor: torch.Tensor) -> bytes:
     """The values of a CPU tensor in order, as bytes."""
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.contiguous().view(torch.int16)
-    return bytes(tensor.detach().contiguous().numpy().tobytes())
+    data: bytes = tensor.numpy().tobytes()
+    return data
 
 
-def _tensor(data: Bytes, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
-    if not data:
+def _tensor(memory: bytearray, dtype: torch.dtype, shape: list[int], count: int, start: int) -> torch.Tensor:
+    if not count:
         return _empty(shape, dtype)
-    if dtype is torch.bool and max(data) > 1:
+    if dtype is torch.bool and max(memory[start : start + count]) > 1:
         raise MalformedFrame("a boolean is neither 0 nor 1")
-    return torch.frombuffer(bytearray(data), dtype=dtype).reshape(shape)
+    return torch.frombuffer(memory, dtype=dtype, count=count, offset=start).reshape(shape)
 
 
 def _empty(shape: list[int], dtype: torch.dtype) -> torch.Tensor:

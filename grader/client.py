@@ -227,7 +227,7 @@ def _as_dtype(call: Call) -> Call:
 def _split(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Part what goes to `forward` from what says how it is called."""
     options = {n: v for n, v in inputs.items() if n in ("weights", "depth", "dtype", "training")}
-    return {n: v for n, v in inputs.items() if n not in options}, options
+    return {n: v for n, v in inputs.items() if n not in options and v is not None}, options
 
 
 def _run(inputs: Mapping[str, Any]) -> Run:

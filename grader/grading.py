@@ -77,10 +77,12 @@ class Options:
     Attributes:
         parts: names of the parts to grade; empty for all.
         seed: draw the cases afresh under this number instead of taking the recorded ones.
+        simplify: look for the simplest case that fails a check, for the message.
     """
 
     parts: Sequence[str] = ()
     seed: int | None = None
+    simplify: bool = True
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Grader:
         parts = options.parts or list(self._assignment.parts)
         checks = [check for part in parts for check in self._assignment.checks_of(part)]
         with contextlib.closing(submission):
-            run = self._check_run(submission, self._cases_for(options.seed))
+            run = self._check_run(submission, self._cases_for(options.seed), options.simplify)
             report = run_pytest(run, checks)
             uses = [use for use in submission.forbidden_uses() if use.part in parts]
             rows = rows_of(self._assignment, report, uses, checks)
@@ -146,13 +148,16 @@ class Grader:
         )
         return Graded(document, printed)
 
-    def _check_run(self, submission: Submission, cases: Mapping[str, Sequence[Case]]) -> CheckRun:
+    def _check_run(
+        self, submission: Submission, cases: Mapping[str, Sequence[Case]], simplify: bool
+    ) -> CheckRun:
         parts = self._assignment.parts
         return CheckRun(
             submission,
             clients={name: PartClient(part, submission) for name, part in parts.items()},
             references={name: PartClient(part, self._reference) for name, part in parts.items()},
             cases=cases,
+            simplify=simplify,
         )
 
     def _cases_for(self, seed: int | None) -> Mapping[str, Sequence[Case]]:

@@ -369,7 +369,7 @@ FAMILIES: dict[str, Family] = {
     "attention_masked": _attention_family(_ALIVE_MASKED),
     "attention_dead": _attention_family(_DEAD, dead=True),
     "attention_mixed": _mixed_attention_family(),
-    "multi_head": _with_sharp(_sequence_family(multi_head_cases)),
+    "multi_head": _with_sharp(_sequence_family(multi_head_cases, paddings=("none", "none", "right", "left"))),
     "multi_head_smooth": _sequence_family(multi_head_cases),
     "multi_head_free": _sequence_family(multi_head_cases, causal=(False,)),
     "multi_head_padded": _with_sharp(

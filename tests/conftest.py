@@ -40,8 +40,8 @@ Grade = Callable[..., dict[str, Any]]
 def grade(grader: Grader) -> Grade:
     """Grade a submission and return its result."""
 
-    def graded(files: SubmissionFiles, *parts: str, seed: int | None = None) -> dict[str, Any]:
-        return grader.grade(files, Options(parts, seed)).document
+    def graded(files: SubmissionFiles, *parts: str, **options: Any) -> dict[str, Any]:
+        return grader.grade(files, Options(parts, **options)).document
 
     return graded
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
+
 import torch
 
 from grader import expect
@@ -11,6 +14,10 @@ from grader.checks.public import oracles
 from grader.checks.public.parameters import expect_parameters
 from grader.checks.public.repeated import expect_repeatable, other_calls
 from grader.client import PartClient
+from grader.submission import TimedOut
+
+LONG = 1030
+"""Positions; more than a mask that was made once for 1024 of them has."""
 
 CLASS = "multi_head.py, MultiHeadSelfAttention"
 FORWARD = f"{CLASS}.forward"
@@ -18,8 +25,13 @@ FORWARD = f"{CLASS}.forward"
 
 @on_cases("multi_head_mixed", look_at=f"{FORWARD}: the way from (B, T, D) to heads and back")
 def test_shapes(multi_head: PartClient, case: MultiHeadCase) -> None:
-    """The output is (B, T, D)."""
+    """The output is (B, T, D), also for sequences longer than any so far."""
     multi_head.forward(case, x=case.x, **case.masks)  # the client compares the shapes
+    if case.T > 40:
+        longer = replace(case, B=1, T=LONG, n_heads=1, d_head=2, padding="none")
+        # Slow is not wrong: pure Python loops may take longer than a call may take.
+        with contextlib.suppress(TimedOut):
+            multi_head.forward(longer, x=longer.x)
 
 
 @on_cases("multi_head", look_at=f"{CLASS}.__init__: qkv = nn.Linear(D, 3 D), proj = nn.Linear(D, D)")
@@ -69,8 +81,10 @@ def test_repeatable(multi_head: PartClient, case: MultiHeadCase) -> None:
 def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> None:
     """What stands after position t never changes the output at 0..t, not in the last bit."""
     edits = [case.edited(torch.arange(case.T) > t) for t in case.cuts]
+    padding = None if case.padding == "none" else case.padded
 
-    before, *after = multi_head.forwards(case, [{"x": x} for x in (case.x, *edits)])
+    runs = [{"x": x} for x in (case.x, *edits)]
+    before, *after = multi_head.forwards(case, runs, key_padding_mask=padding)
 
     for t, edited in zip(case.cuts, after, strict=True):
         expect.identical(

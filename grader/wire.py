@@ -153,13 +153,5 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _short_int(digits: str) -> int:
-    if len(digits) > 20:
-        raise ValueError("too many digits")
-    return int(digits)
-
-
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_without_duplicates, parse_constant=_refuse, parse_int=_short_int
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_refuse)

@@ -27,7 +27,7 @@ from grader.report import Run, results, rows_of
 from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
 from grader.sandbox.budget import TimeLimits
 from grader.sandbox.confine import Limits
-from grader.strategies import FAMILIES, draw, recorded
+from grader.strategies import DrawnCases, recorded
 from grader.submission import Submission
 
 CHECKS = Path(__file__).with_name("checks")
@@ -162,8 +162,7 @@ class Grader:
 
     def _cases_for(self, seed: int | None) -> Mapping[str, Sequence[Case]]:
         if seed not in self._cases:
-            fresh = {} if seed is None else {n: draw(family, seed) for n, family in FAMILIES.items()}
-            self._cases[seed] = fresh or recorded()
+            self._cases[seed] = recorded() if seed is None else DrawnCases(seed)
         return self._cases[seed]
 
 

@@ -79,6 +79,7 @@ class SubmissionModules:
         self.display_root = display_root
         self._by_module = {f"{PACKAGE}.{part}": path for part, path in parts.items()}
         self._roots = self._search_roots()
+        self._names = self._own_names()
         self._modules: dict[str, types.ModuleType] = {}
         self._covered: dict[str, types.ModuleType] = {}
 
@@ -90,6 +91,9 @@ class SubmissionModules:
     def installed(self) -> Iterator[None]:
         """Make the submission importable, and leave no trace of it in `sys` afterwards."""
         finder = _Finder(self)
+        for name in self._names:
+            if name in sys.modules:
+                self._covered[name] = sys.modules.pop(name)
         for name, module in self._modules.items():
             self._put(name, module)
         sys.meta_path.insert(0, finder)
@@ -97,7 +101,7 @@ class SubmissionModules:
             yield
         finally:
             sys.meta_path.remove(finder)
-            for name in self._modules:
+            for name in {*self._modules, PACKAGE}:
                 sys.modules.pop(name, None)
             sys.modules.update(self._covered)
             self._covered.clear()
@@ -143,6 +147,19 @@ class SubmissionModules:
         for known in (name, name.removeprefix(f"{PACKAGE}.")):
             self._modules.pop(known, None)
             sys.modules.pop(known, None)
+
+    def _own_names(self) -> set[str]:
+        """Names that mean this submission's modules while it is installed, whoever had them before."""
+        names = {PACKAGE}
+        for path in self.files:
+            for root in self._roots:
+                relative = posixpath.relpath(path, root or ".").removesuffix(".py")
+                if not relative.startswith(".."):
+                    dotted = relative.removesuffix("/__init__").replace("/", ".")
+                    names.add(f"{PACKAGE}.{dotted}")
+                    if dotted.partition(".")[0] not in _REAL:
+                        names |= {dotted, dotted.partition(".")[0]}
+        return names
 
     def _search_roots(self) -> list[str]:
         """Folders in which helpers are looked for: the parts' own, then those above them."""

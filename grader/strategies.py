@@ -51,13 +51,26 @@ def draw(family: Family, number: int) -> list[Case]:
     cases: list[Case] = []
     met: Counter[tuple[str, Any]] = Counter()
     for index, (strategy, count) in enumerate(family.kinds.values()):
-        pool = _examples(strategy, 6 * count, 1000 * number + index)
+        pool = _examples(strategy, 3 * count + 4, 1000 * number + index)
         for _ in range(min(count, len(pool))):
             chosen = min(pool, key=lambda case: sum(met[feature] for feature in _features(case)))
             pool.remove(chosen)
             met.update(_features(chosen))
             cases.append(chosen)
     return sorted(cases, key=size)
+
+
+class DrawnCases(dict[str, list[Case]]):
+    """The cases of every family, drawn under one number when they are first asked for."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def __missing__(self, name: str) -> list[Case]:
+        """Draw the family's cases."""
+        self[name] = draw(FAMILIES[name], self._number)
+        return self[name]
 
 
 @lru_cache(maxsize=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import pytest
@@ -174,11 +175,21 @@ def test_a_missing_part_is_missing(grade: Grade) -> None:
 def test_nothing_of_a_submission_stays_in_this_process() -> None:
     """Outside `installed()` its modules are gone, and what they covered is back."""
     before = dict(sys.modules)
-    modules = SubmissionModules(
-        {"attention.py": b"from . import pytest", "pytest.py": b"x = 1"}, {"attention": "attention.py"}
-    )
+    files = {"attention.py": b"from . import pytest", "pytest.py": b"x = 1"}
+    modules = SubmissionModules(files, {"attention": "attention.py"})
     with modules.installed():
         assert modules.import_part("attention").pytest.x == 1
         assert "attention" in sys.modules
     assert sys.modules["pytest"] is pytest
     assert {"attention", "starter", "starter.attention"}.isdisjoint(sys.modules.keys() - before.keys())
+
+
+def test_what_was_imported_before_under_its_names_does_not_count() -> None:
+    """A `starter` that this process knows already is set aside while a submission is installed."""
+    importlib.import_module("starter.attention")
+    stub = sys.modules["starter.attention"]
+    modules = SubmissionModules({"attention.py": b"x = 1"}, {"attention": "attention.py"})
+    for _ in range(2):
+        with modules.installed():
+            assert modules.import_part("attention").x == 1
+        assert sys.modules["starter.attention"] is stub

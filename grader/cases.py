@@ -62,7 +62,7 @@ class Case:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         shown = {name: value for name, value in values.items() if name not in ("training", "seed")}
         told = [
-            name if value is True and name not in _TOLD_ALWAYS else f"{name}={_shown(value)}"
+            _PHRASES[name] if name in _PHRASES else f"{name}={_shown(value)}"
             for name, value in shown.items()
             if value not in (False, "none") or name in _TOLD_ALWAYS
         ]
@@ -76,7 +76,12 @@ class Case:
         return torch.Generator().manual_seed(mixed)
 
 
-_TOLD_ALWAYS = ("causal", "norm_first", "mask", "T", "B")
+_TOLD_ALWAYS = ("causal", "norm_first", "mask")
+_PHRASES = {
+    "dead": "every key blocked for some query",
+    "sharp": "scores of about 1e5",
+    "small": "values of about 1e-3",
+}
 
 
 def _shown(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.text import Text
 from grader.text import clean
 
 _MARKS = {"passed": ("pass", "green"), "not_run": ("not run", "dim"), "blocked": ("blocked", "yellow")}
+_TOLD_ONCE = ("not_implemented", "missing", "not_importable", "forbidden", "blocked", "not_run")
 _MAX_PRINTED_LINES = 20
 
 
@@ -25,9 +26,8 @@ def show(document: Mapping[str, Any], console: Console, *, hidden_points: float 
         hidden_points: points of checks that were not run here, for the last line.
     """
     console.print(_table(document))
-    for test in document["tests"]:
-        if test["output"]:
-            _show_message(test, console)
+    for test, alike in _grouped(document["tests"]):
+        _show_message(test, alike, console)
     console.print(Text(document["output"], style="bold"))
     if hidden_points:
         console.print(f"{hidden_points:g} more points are for checks that course staff runs.")
@@ -67,8 +67,26 @@ def _table(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def _show_message(test: Mapping[str, Any], console: Console) -> None:
+def _grouped(tests: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int]]:
+    """Tests with a message, and how many more of their part would say the same.
+
+    What has one cause for a whole part (it is not implemented, or does not import) is told once.
+    """
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for test in tests:
+        if test["output"]:
+            about = test["extra_data"]
+            key = (about["part"], about["outcome"], about["check"])
+            if about["outcome"] in _TOLD_ONCE:
+                key = key[:2]
+            groups.setdefault(key, []).append(test)
+    return [(group[0], len(group) - 1) for group in groups.values()]
+
+
+def _show_message(test: Mapping[str, Any], alike: int, console: Console) -> None:
     heading = Text(f"\n{test['number']} {test['name'].partition(': ')[2]} ", style="bold")
     heading.append(f"({test['extra_data']['check']})", style="dim")
+    if alike:
+        heading.append(f" and {alike} more checks of this part")
     console.print(heading)
     console.print(Padding(Text(test["output"]), (0, 2)))

@@ -76,10 +76,8 @@ def _grouped(tests: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any]
     for test in tests:
         if test["output"]:
             about = test["extra_data"]
-            key = (about["part"], about["outcome"], about["check"])
-            if about["outcome"] in _TOLD_ONCE:
-                key = key[:2]
-            groups.setdefault(key, []).append(test)
+            own = "" if about["outcome"] in _TOLD_ONCE else about["check"]
+            groups.setdefault((about["part"], about["outcome"], own), []).append(test)
     return [(group[0], len(group) - 1) for group in groups.values()]
 
 

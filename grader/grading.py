@@ -29,6 +29,7 @@ from grader.sandbox.budget import TimeLimits
 from grader.sandbox.confine import Limits
 from grader.strategies import DrawnCases, recorded
 from grader.submission import Submission
+from grader.text import one_line
 
 CHECKS = Path(__file__).with_name("checks")
 REFERENCE = Path(__file__).parent.parent / "reference"
@@ -138,9 +139,9 @@ class Grader:
             extra={
                 "submission": {
                     "sha256": files.sha256,
-                    "files": list(files.files),
-                    "parts": dict(files.parts),
-                    "skipped": dict(files.skipped),
+                    "files": [one_line(path) for path in files.files],
+                    "parts": {part: one_line(path) for part, path in files.parts.items()},
+                    "skipped": {one_line(path): why for path, why in files.skipped.items()},
                 },
                 "isolation": {"backend": "sandbox", "layers": submission.layers},
                 "cases": "recorded" if options.seed is None else f"seed {options.seed}",

@@ -9,7 +9,7 @@ import pytest
 from grader import grading
 from grader.assignment import Assignment
 from grader.grading import Grader, GraderError, Options
-from grader.report import Run, results, rows_of
+from grader.report import Run, results, rows_of, to_json
 from grader.sandbox.zygote import Zygote
 from grader.submission import Outcome, Raised
 from tests.conftest import outcomes
@@ -112,3 +112,12 @@ def test_every_check_has_a_row_in_every_result(assignment: Assignment) -> None:
     assert [test["extra_data"]["check"] for test in document["tests"]] == list(assignment.checks)
     assert document["score"] == 0
     assert document["extra_data"]["parts"]["multi_head"] == {"score": 0, "max_score": 40}
+
+
+def test_a_file_name_that_is_no_text_is_shown_safely(own_grader: Grader) -> None:
+    """Names come from the file system: any bytes, control characters and all."""
+    files = submission(reference() | {"b\udcff\x1b[31m.py": "x = 1"})
+    document = own_grader.grade(files, Options(["attention"])).document
+    assert document["score"] == 30
+    assert to_json(document).encode()
+    assert "b\ufffd\ufffd[31m.py" in document["extra_data"]["submission"]["files"]

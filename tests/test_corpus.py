@@ -38,7 +38,7 @@ def test_an_alternative_gets_every_point(grade: Grade, assignment: Assignment, f
 @pytest.mark.parametrize("mutant", mutants(), ids=lambda mutant: mutant.slug)
 def test_a_mutant_fails_the_checks_that_it_names(grade: Grade, mutant: Mutant) -> None:
     """A wrong idea loses the points of the checks that are there to see it."""
-    document = grade(mutant.files, mutant.part, simplify=False)
+    document = grade(mutant.files, mutant.part, simplify=False, checks=mutant.fails)
     found = outcomes(document)
     survived = [check for check in mutant.fails if found[check] == "passed"]
     assert mutant.fails

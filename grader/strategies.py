@@ -198,14 +198,14 @@ def attention_cases(
     Args:
         equal: sizes that coincide; all others are pairwise distinct.
         ones: sizes that are 1.
-        long: with T_q and T_k up to 80.
+        long: with T_q and T_k between 67 and 80.
         any_sizes: all sizes from 1 up, in any relation.
     """
     names = ["T_q", "T_k", "d_head", "d_v"]
     smallest = 1 if any_sizes else 2
     ranges = [st.integers(smallest, 9)] * 4
     if long:
-        ranges[0] = ranges[1] = st.integers(40, 80)
+        ranges[0] = ranges[1] = st.integers(67, 80)
     tuples = st.tuples(*ranges)
     if not any_sizes:
         tuples = tuples.filter(_distinct)
@@ -276,7 +276,7 @@ def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -
         }
     ranges = {
         "B": st.integers(2, 4),
-        "T": st.integers(40, 80) if coincidence == "long" else st.integers(2, 9),
+        "T": st.integers(67, 80) if coincidence == "long" else st.integers(2, 9),
         "n_heads": st.integers(2, 4),
         "d_head": st.integers(2, 6),
     }

@@ -28,7 +28,7 @@ FORWARD = f"{CLASS}.forward"
 def test_shapes(multi_head: PartClient, case: MultiHeadCase) -> None:
     """The output is (B, T, D), also for sequences longer than any so far."""
     multi_head.forward(case, x=case.x, **case.masks)  # the client compares the shapes
-    if case.T > 40:
+    if case.T > 60:
         longer = replace(case, B=1, T=LONG, n_heads=1, d_head=2, padding="none")
         # Slow is not wrong: pure Python loops may take longer than a call may take.
         with contextlib.suppress(TimedOut):

@@ -46,10 +46,10 @@ def opened(request: pytest.FixtureRequest, assignment: Assignment, zygote: Zygot
         one: Submission
         if request.param == "in_process":
             modules = SubmissionModules(found.files, found.parts)
-            one = InProcessSubmission(modules, assignment.classes, call_s=1.0)
+            one = InProcessSubmission(modules, assignment.classes, call_s=3.0)
         else:
             source = Source(found.files, found.parts, assignment.classes)
-            one = SandboxSubmission(source, zygote, TimeLimits(call_s=1.0), Limits(384 << 20))
+            one = SandboxSubmission(source, zygote, TimeLimits(call_s=3.0), Limits(384 << 20))
         open_ones.append(one)
         return one
 
@@ -180,7 +180,7 @@ ERRORS: dict[str, tuple[str, type[SubmissionError], str]] = {
     "raise NotImplementedError": ("forward", StubReached, "not implemented"),
     "raise MemoryError": ("forward", OutOfMemory, "memory"),
     "return q": ("forward", BadReturn, "a single tensor"),
-    "while True: pass": ("forward", TimedOut, "no answer within 1 s"),
+    "while True: pass": ("forward", TimedOut, "no answer within 3 s"),
     "class A: 1/0": ("top", NotImportable, "ZeroDivisionError"),
     "del ScaledDotProductAttention": ("top", PartMissing, "not ScaledDotProductAttention"),
 }

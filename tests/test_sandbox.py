@@ -62,7 +62,7 @@ def test_nan_and_expanded_tensors_are_values(grade: Grade) -> None:
 @pytest.fixture(scope="module")
 def impatient(assignment: Assignment, zygote: Zygote) -> Grader:
     """A grader that gives a call little time."""
-    limits = dict(assignment.limits) | {"call_s": 0.5, "impatient_call_s": 0.2}
+    limits = dict(assignment.limits) | {"call_s": 1.0, "impatient_call_s": 0.5}
     return Grader(replace(assignment, limits=limits), zygote)
 
 
@@ -74,7 +74,7 @@ def test_a_hang_ends_and_costs_only_its_own_checks(impatient: Grader) -> None:
     found = outcomes(document)
     assert found["multi_head.padding_does_not_matter"] == "timed_out"
     assert found["multi_head.head_slices"] == "passed"
-    assert found["multi_head.future_perturbation"] == "passed"
+    assert found["multi_head.not_causal"] == "passed"
     assert "no answer within" in output(document, "multi_head.padding_does_not_matter")
 
 
@@ -82,7 +82,7 @@ def test_a_sleep_is_timed_out_although_it_computes_nothing(impatient: Grader) ->
     """Wall time ends what CPU time does not see; an import that hangs is not tried again."""
     source = "import time\ntime.sleep(10**6)\n" + reference()["attention.py"]
     document = impatient.grade(with_part("attention", source), Options(["attention"])).document
-    assert document["execution_time"] < 10
+    assert document["execution_time"] < 20
     assert set(outcomes(document).values()) == {"timed_out"}
 
 

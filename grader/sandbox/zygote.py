@@ -112,6 +112,10 @@ class Zygote:
             reply = self._ask(
                 {"spawn": asdict(limits), "preload": preload}, [theirs.fileno(), printed.fileno()]
             )
+        except ZygoteGone:
+            ours.close()
+            output.close()
+            raise
         finally:
             theirs.close()
             printed.close()

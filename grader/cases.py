@@ -90,9 +90,10 @@ def _shown(value: Any) -> str:
 
 # --- attention -----------------------------------------------------------------------------------
 
-MASKS = ("none", "full", "shared", "keys", "one_row", "partial", "one_column")
+MASKS = ("none", "full", "shared", "keys", "one_row", "first", "last", "ones", "one_column")
 """How a mask's shape meets the scores' ``(*lead, T_q, T_k)``: not given, all of it, ``(T_q, T_k)``,
-``(T_k,)``, ``(1, T_k)``, all of it with some leading dimensions 1, ``(T_q, 1)``."""
+``(T_k,)``, ``(1, T_k)``, all of it with all leading dimensions 1 but the first, but the last, or with
+all of them 1, ``(T_q, 1)``."""
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,15 @@ class AttentionCase(Case):
         return given if self.blocked is None else given | {"mask": self.blocked}
 
     def _mask_shape(self) -> tuple[int, ...]:
-        some_ones = [size if (self.seed >> i) & 1 else 1 for i, size in enumerate(self.lead)]
+        ones = [1] * len(self.lead)
         return {
             "full": (*self.lead, self.T_q, self.T_k),
             "shared": (self.T_q, self.T_k),
             "keys": (self.T_k,),
             "one_row": (1, self.T_k),
-            "partial": (*some_ones, self.T_q, self.T_k),
+            "first": (*self.lead[:1], *ones[1:], self.T_q, self.T_k),
+            "last": (*ones[1:], *self.lead[-1:], self.T_q, self.T_k),
+            "ones": (*ones, self.T_q, self.T_k),
             "one_column": (self.T_q, 1),
         }[self.mask]
 

@@ -190,6 +190,7 @@ def attention_cases(
     dead: bool = False,
     equal: tuple[str, ...] = (),
     ones: tuple[str, ...] = (),
+    batch_of_one: bool = False,
     long: bool = False,
     any_sizes: bool = False,
 ) -> AttentionCase:
@@ -198,6 +199,7 @@ def attention_cases(
     Args:
         equal: sizes that coincide; all others are pairwise distinct.
         ones: sizes that are 1.
+        batch_of_one: the first leading dimension is 1.
         long: with T_q and T_k between 67 and 80.
         any_sizes: all sizes from 1 up, in any relation.
     """
@@ -213,10 +215,14 @@ def attention_cases(
     if equal:
         sizes |= dict.fromkeys(equal, sizes[equal[0]])
     sizes |= dict.fromkeys(ones, 1)
-    lead = tuple(draw(st.lists(st.integers(smallest, 4), max_size=1 if long else 3)))
     mask = draw(st.sampled_from(masks))
+    several = mask in ("first", "last", "ones")  # only then do these differ from other kinds
+    fewest, most = 2 if several else int(batch_of_one), 2 if long else 3
+    lead = draw(st.lists(st.integers(smallest, 2 if long else 4), min_size=fewest, max_size=most))
+    if batch_of_one:
+        lead[0] = 1
     return AttentionCase(
-        training=draw(st.booleans()), seed=draw(_SEEDS), lead=lead, mask=mask, dead=dead, **sizes
+        training=draw(st.booleans()), seed=draw(_SEEDS), lead=tuple(lead), mask=mask, dead=dead, **sizes
     )
 
 
@@ -224,15 +230,18 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     def kind(**options: Any) -> Cases:
         return attention_cases(masks=masks, dead=dead, **options)
 
-    single_key_mask = ("none",) if "none" in masks else masks
-    single_key = attention_cases(masks=single_key_mask, dead=dead, ones=("T_k",))
+    unmasked = ("none",) if "none" in masks else masks
+    single_key = attention_cases(masks=unmasked, dead=dead, ones=("T_k",))
+    unmasked_one = attention_cases(masks=unmasked, dead=dead, batch_of_one=True)
     kinds = {
-        "distinct": (kind(), 14),
+        "distinct": (kind(), 12),
+        "batch of one, unmasked": (unmasked_one, 1),
         "T_q=T_k": (kind(equal=("T_q", "T_k")), 3),
         "T_k=d_head": (kind(equal=("T_k", "d_head")), 2),
         "d_head=d_v": (kind(equal=("d_head", "d_v")), 1),
         "T_q=1": (kind(ones=("T_q",)), 2),
         "d_head=1": (kind(ones=("d_head",)), 1),
+        "batch of one": (kind(batch_of_one=True), 2),
         "long": (kind(long=True), 1),
     }
     if dead or "none" in masks:
@@ -242,7 +251,7 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
 
 _ALIVE = tuple(mask for mask in MASKS if mask != "one_column")
 _ALIVE_MASKED = tuple(mask for mask in _ALIVE if mask != "none")
-_DEAD = ("full", "shared", "partial", "one_column")
+_DEAD = ("full", "shared", "first", "one_column")
 
 
 def _mixed_attention_family() -> Family:
@@ -274,10 +283,11 @@ def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -
             "n_heads": draw(st.integers(1, 3)),
             "d_head": draw(st.integers(1, 4)),
         }
+    long = coincidence == "long"
     ranges = {
-        "B": st.integers(2, 4),
-        "T": st.integers(67, 80) if coincidence == "long" else st.integers(2, 9),
-        "n_heads": st.integers(2, 4),
+        "B": st.integers(2, 3 if long else 4),
+        "T": st.integers(67, 80) if long else st.integers(2, 9),
+        "n_heads": st.integers(2, 3 if long else 4),
         "d_head": st.integers(2, 6),
     }
     values = draw(st.tuples(*ranges.values()).filter(_distinct))

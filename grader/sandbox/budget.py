@@ -23,11 +23,11 @@ class TimeLimits:
         submission_s: everything.
     """
 
-    call_s: float = 4.0
-    impatient_call_s: float = 0.5
-    patience: int = 3
-    check_s: float = 30.0
-    submission_s: float = 240.0
+    call_s: float = 20.0
+    impatient_call_s: float = 2.0
+    patience: int = 2
+    check_s: float = 60.0
+    submission_s: float = 400.0
     wall_factor: float = 3.0
 
 

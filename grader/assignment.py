@@ -34,6 +34,7 @@ class Part:
         inputs: names of the tensors handed over in order, with their shapes.
         options: names of the further arguments of `forward`, in order.
         outputs: names of the tensors returned in order, with their shapes.
+        uses: names of the parts whose class this one is built on.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Part:
     inputs: Mapping[str, str]
     options: tuple[str, ...]
     outputs: Mapping[str, str]
+    uses: tuple[str, ...]
 
     @property
     def target(self) -> Target:
@@ -84,6 +86,13 @@ class Assignment:
         """Class name by part."""
         return {name: part.class_name for name, part in self.parts.items()}
 
+    def before(self, part: str) -> list[str]:
+        """The parts that this one is built on, directly or not, each after those it needs itself."""
+        found: dict[str, None] = {}
+        for name in self.parts[part].uses:
+            found |= dict.fromkeys([*self.before(name), name])
+        return list(found)
+
     def checks_of(self, part: str) -> list[CheckEntry]:
         """The part's checks in order, public ones first."""
         return [check for check in self.checks.values() if check.part == part]
@@ -123,6 +132,7 @@ def _part(name: str, entry: Mapping[str, Any]) -> Part:
         inputs=entry["inputs"],
         options=tuple(entry["options"]),
         outputs=entry["outputs"],
+        uses=tuple(entry.get("uses", ())),
     )
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from grader.carry import Rung
 from grader.cases import Case
 from grader.client import PartClient
 from grader.expect import CheckFailure
@@ -28,6 +29,7 @@ from grader.submission import (
     StubReached,
     Submission,
     SubmissionError,
+    Use,
     WrongParameters,
 )
 
@@ -39,11 +41,21 @@ MAX_ATTEMPTS = 40
 
 @dataclass(frozen=True)
 class Check:
-    """What a decorator below knows of a check."""
+    """What a decorator below knows of a check.
+
+    Attributes:
+        own_parts: it is about the student's own parts together: no stand-in saves it.
+    """
 
     body: Body
     family: str | None
     look_at: str
+    own_parts: bool = False
+
+    @property
+    def part(self) -> str:
+        """The part that it is a check of: the name of the body's first argument."""
+        return self.needs[0]
 
     @cached_property
     def needs(self) -> list[str]:
@@ -65,14 +77,15 @@ class Verdict(Exception):
         self.lines = dict(lines)
 
 
-def on_cases(family: str, *, look_at: str) -> Callable[[Body], Callable[..., None]]:
+def on_cases(family: str, *, look_at: str, own_parts: bool = False) -> Callable[[Body], Callable[..., None]]:
     """Make a check of a function that takes a part's client and one case of the family.
 
     Args:
         family: a name in `strategies.FAMILIES`.
         look_at: class, method and idea that a student should look at when it fails.
+        own_parts: it is about the student's own parts together; a wrong part before this one counts.
     """
-    return lambda body: _as_test(Check(body, family, look_at))
+    return lambda body: _as_test(Check(body, family, look_at, own_parts))
 
 
 def once(*, look_at: str) -> Callable[[Body], Callable[..., None]]:
@@ -92,65 +105,138 @@ def _as_test(check: Check) -> Callable[..., None]:
     return test
 
 
+Failure = CheckFailure | SubmissionError
+
+
+@dataclass(frozen=True)
+class Found:
+    """How a check failed: on which client and case, and with what."""
+
+    client: PartClient
+    case: Case | None
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A failure that is another part's: which part is at fault, and what came of the check with it."""
+
+    at_fault: str
+    outcome: Outcome
+
+
 @dataclass
 class CheckRun:
     """Everything that the checks of one submission share.
 
     Attributes:
         clients: the submission's parts.
+        ladders: for each part its clients with stand-ins for the parts before it.
         references: the reference's parts; empty where only public checks run.
         cases: the cases that decide, by family.
         simplify: whether a failed check looks for a simpler case, for the message.
         keep_errors: let failures and the student's exceptions through as they are, for a debugger.
+        carried: what the last check that ran owes to a wrong part before its own; None if nothing.
     """
 
     submission: Submission
     clients: Mapping[str, PartClient]
     cases: Mapping[str, Sequence[Case]]
     references: Mapping[str, PartClient] = field(default_factory=dict)
+    ladders: Mapping[str, Sequence[Rung]] = field(default_factory=dict)
     simplify: bool = True
     keep_errors: bool = False
+    carried: Carried | None = None
     _simplest_cases: dict[str, list[Case]] = field(default_factory=dict)
 
     def run(self, check: Check) -> None:
-        """Run one check on every case; the first that fails ends it with a `Verdict`."""
-        __tracebackhide__ = True
-        self.submission.begin_check()
-        for case in self.cases[check.family] if check.family else [None]:
-            failure = self._attempt(check, case)
-            if failure is not None:
-                if case is not None and self.simplify and _outcome(failure) in _SIMPLIFIED:
-                    case, failure = self._simplest(check, case, failure)
-                if self.keep_errors:
-                    raise failure
-                raise Verdict(_outcome(failure), self._lines(check, case, failure)) from None
+        """Run one check on every case; the first that fails ends it with a `Verdict`.
 
-    def _attempt(self, check: Check, case: Case | None) -> Failure | None:
-        part = check.needs[0]
-        values: dict[str, Any] = {part: self.clients[part], "case": case}
-        if part in self.references:
-            values["reference"] = self.references[part]
+        What fails with the student's own earlier parts is run again with stand-ins for them, and
+        passes if it does so there.
+        """
+        __tracebackhide__ = True
+        self.carried = None
+        found = self._first_failure(check, self.submission, self.clients[check.part])
+        if found is None:
+            return
+        at_fault, found = self._with_stand_ins(check, found)
+        if at_fault is not None:
+            self.carried = Carried(at_fault, _outcome(found.failure))
+            if not check.own_parts:
+                return
+        if self.simplify and found.case is not None and _outcome(found.failure) in _SIMPLIFIED:
+            found = self._simplest(check, found)
+        if self.keep_errors:
+            raise found.failure
+        raise Verdict(_outcome(found.failure), self._lines(check, found.case, found.failure)) from None
+
+    def forbidden_uses(self) -> list[Use]:
+        """The forbidden operators found so far, whoever stood in for whom."""
+        found = dict.fromkeys(use for one in self._submissions() for use in one.forbidden_uses())
+        return sorted(found, key=lambda use: (use.part, use.file, use.line, use.operator))
+
+    def close(self) -> None:
+        """End the submission, in all the ways that it was run."""
+        for one in self._submissions():
+            one.close()
+
+    def _submissions(self) -> list[Submission]:
+        return [self.submission, *(rung.submission for rungs in self.ladders.values() for rung in rungs)]
+
+    def _first_failure(self, check: Check, submission: Submission, client: PartClient) -> Found | None:
+        submission.begin_check()
+        for case in self.cases[check.family] if check.family else [None]:
+            failure = self._attempt(check, client, case)
+            if failure is not None:
+                return Found(client, case, failure)
+        return None
+
+    def _with_stand_ins(self, check: Check, own: Found) -> tuple[str | None, Found]:
+        """Name the earlier part without which the check passes, if there is one, and what to report."""
+        if isinstance(own.failure, StubReached) and self._is_own(check, own.failure):
+            return None, own
+        found = own
+        for rung in self.ladders.get(check.part, ()):
+            again = self._first_failure(check, rung.submission, rung.client)
+            if again is None:
+                return rung.replaced[-1], own
+            found = again
+        # What fails with right parts before it is this part's own mistake, and is told without theirs;
+        # unless only the stand-in is called in a way that it does not know.
+        mended = isinstance(found.failure, CheckFailure) or not isinstance(own.failure, CheckFailure)
+        return None, found if mended and not isinstance(found.failure, FATAL) else own
+
+    def _is_own(self, check: Check, error: SubmissionError) -> bool:
+        return error.where.partition(":")[0].endswith(self.clients[check.part].part.file)
+
+    def _attempt(self, check: Check, client: PartClient, case: Case | None) -> Failure | None:
+        values: dict[str, Any] = {check.part: client, "case": case}
+        if check.part in self.references:
+            values["reference"] = self.references[check.part]
         try:
             check.body(**{name: values[name] for name in check.needs})
         except (CheckFailure, SubmissionError) as failure:
             return failure
         return None
 
-    def _simplest(self, check: Check, case: Case, failure: Failure) -> tuple[Case, Failure]:
+    def _simplest(self, check: Check, found: Found) -> Found:
         """The smallest case found that fails with the same outcome; the one given if none is smaller."""
         from grader.strategies import FAMILIES, search, size
 
-        assert check.family is not None  # noqa: S101 - there are no cases without a family
-        outcome = _outcome(failure)
-        failures: dict[Case, Failure] = {case: failure}
+        case = found.case
+        assert check.family is not None  # noqa: S101 - one comes with the other
+        assert case is not None  # noqa: S101
+        outcome = _outcome(found.failure)
+        failures: dict[Case, Failure] = {case: found.failure}
 
         def fails(candidate: Case) -> bool:
-            found = self._attempt(check, candidate)
-            if isinstance(found, FATAL):
+            failure = self._attempt(check, found.client, candidate)
+            if isinstance(failure, FATAL):
                 raise StopIteration
-            if found is None or _outcome(found) is not outcome:
+            if failure is None or _outcome(failure) is not outcome:
                 return False
-            failures[candidate] = found
+            failures[candidate] = failure
             return True
 
         # What was simplest for another check of the family often is so here, too: the same mistake.
@@ -158,13 +244,13 @@ class CheckRun:
         try:
             shared = any(size(candidate) < size(case) and fails(candidate) for candidate in known)
         except StopIteration:
-            return case, failure
+            return found
         if not shared:
             search(FAMILIES[check.family].any_sizes, fails, MAX_ATTEMPTS)
         simplest = min(failures, key=size)
         if simplest not in known:
             known.append(simplest)
-        return simplest, failures[simplest]
+        return Found(found.client, simplest, failures[simplest])
 
     def _lines(self, check: Check, case: Case | None, failure: Failure) -> dict[str, str]:
         given = []
@@ -177,16 +263,13 @@ class CheckRun:
             expected, observed = check.sentence, failure.sentence
             where = failure.where or check.look_at.partition(",")[0]
         if isinstance(failure, WrongParameters):
-            part = check.needs[0]
-            where = f"the check {part}.parameters, which blocks this one"
+            where = f"the check {check.part}.parameters, which blocks this one"
         lines = {"expected": expected, "observed": observed, "look_at": where}
         return ({"given": "; ".join(given)} if given else {}) | lines
 
 
 _SIMPLIFIED = (Outcome.FAILED, Outcome.RAISED, Outcome.BAD_RETURN)
 _WHATEVER_THE_CASE = (StubReached, PartMissing, NotImportable, WrongParameters)
-
-Failure = CheckFailure | SubmissionError
 
 
 def _outcome(failure: Failure) -> Outcome:

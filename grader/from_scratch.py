@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -353,6 +353,11 @@ class OperatorWatch:
         self._modules = modules
         self._part_of = {path: name for name, path in modules.parts.items()}
         self._part = ""
+        self._exempt: dict[int, CodeType] = {}
+
+    def exempt(self, code: Iterable[CodeType]) -> None:
+        """Let these code objects, and no copies of them, call what they like."""
+        self._exempt |= {id(one): one for one in code}
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -385,6 +390,8 @@ class OperatorWatch:
         caller: tuple[str, int] | None = None
         charged = None
         while frame is not None and charged is None:
+            if caller is None and id(frame.f_code) in self._exempt:
+                return
             path = self._modules.path_of(frame.f_code.co_filename)
             if path is not None:
                 caller = caller or (path, frame.f_lineno)

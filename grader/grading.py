@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from grader.assignment import Assignment, CheckEntry
+from grader.carry import Make, ladders
 from grader.cases import Case
 from grader.check import CheckRun
 from grader.client import PartClient
@@ -27,6 +28,7 @@ from grader.report import Run, results, rows_of
 from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
 from grader.sandbox.budget import TimeLimits
 from grader.sandbox.confine import Limits
+from grader.stand_ins import StandIn
 from grader.strategies import DrawnCases, recorded
 from grader.submission import Submission
 from grader.text import one_line
@@ -116,17 +118,22 @@ class Grader:
         options = options or Options()
         started = time.monotonic()
         limits = self._assignment.limits
-        submission = SandboxSubmission(
-            Source(files.files, files.parts, self._assignment.classes),
-            self._workers,
-            TimeLimits(
-                call_s=limits["call_s"],
-                impatient_call_s=limits["impatient_call_s"],
-                check_s=limits["check_s"],
-                submission_s=limits["submission_s"],
-            ),
-            Limits(memory_bytes=int(limits["memory_mb"]) << 20),
+        time_limits = TimeLimits(
+            call_s=limits["call_s"],
+            impatient_call_s=limits["impatient_call_s"],
+            check_s=limits["check_s"],
+            submission_s=limits["submission_s"],
         )
+
+        def sandboxed(stand_ins: Sequence[StandIn] = ()) -> SandboxSubmission:
+            return SandboxSubmission(
+                Source(files.files, files.parts, self._assignment.classes, stand_ins),
+                self._workers,
+                time_limits,
+                Limits(memory_bytes=int(limits["memory_mb"]) << 20),
+            )
+
+        submission = sandboxed()
         parts = options.parts or list(self._assignment.parts)
         checks = [
             check
@@ -134,10 +141,10 @@ class Grader:
             for check in self._assignment.checks_of(part)
             if not options.checks or check.id in options.checks
         ]
-        with contextlib.closing(submission):
-            run = self._check_run(submission, self._cases_for(options.seed), options.simplify)
+        run = self._check_run(submission, sandboxed, self._cases_for(options.seed), options.simplify)
+        with contextlib.closing(run):
             report = run_pytest(run, checks)
-            uses = [use for use in submission.forbidden_uses() if use.part in parts]
+            uses = [use for use in run.forbidden_uses() if use.part in parts]
             rows = rows_of(self._assignment, report, uses, checks)
             printed = submission.output
         document = results(
@@ -157,12 +164,13 @@ class Grader:
         return Graded(document, printed)
 
     def _check_run(
-        self, submission: Submission, cases: Mapping[str, Sequence[Case]], simplify: bool
+        self, submission: Submission, make: Make, cases: Mapping[str, Sequence[Case]], simplify: bool
     ) -> CheckRun:
         parts = self._assignment.parts
         return CheckRun(
             submission,
             clients={name: PartClient(part, submission) for name, part in parts.items()},
+            ladders=ladders(self._assignment, submission, make),
             references={name: PartClient(part, self._reference) for name, part in parts.items()},
             cases=cases,
             simplify=simplify,

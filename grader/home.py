@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from grader.assignment import Assignment
+from grader.carry import ladders
 from grader.check import CheckRun
 from grader.client import PartClient
 from grader.grading import run_pytest
@@ -17,6 +18,7 @@ from grader.in_process import InProcessSubmission
 from grader.intake import read_submission
 from grader.loader import SubmissionModules
 from grader.report import Run, results, rows_of
+from grader.stand_ins import StandIn
 from grader.strategies import recorded
 
 CALL_S = 20.0
@@ -39,12 +41,17 @@ def check(
     torch.set_num_threads(1)
     files = read_submission(folder, assignment.files)
     debugging = "--pdb" in pytest_options
-    submission = InProcessSubmission(
-        SubmissionModules(files.files, files.parts, display_root=f"{folder.resolve()}/"),
-        assignment.classes,
-        call_s=0 if debugging else CALL_S,
-        keep_errors=debugging,
-    )
+
+    def in_process(stand_ins: Sequence[StandIn] = ()) -> InProcessSubmission:
+        return InProcessSubmission(
+            SubmissionModules(files.files, files.parts, display_root=f"{folder.resolve()}/"),
+            assignment.classes,
+            stand_ins=stand_ins,
+            call_s=0 if debugging else CALL_S,
+            keep_errors=debugging,
+        )
+
+    submission = in_process()
     checks = [
         entry
         for part in parts or list(assignment.parts)
@@ -55,11 +62,12 @@ def check(
         submission,
         clients={name: PartClient(part, submission) for name, part in assignment.parts.items()},
         cases=recorded(),
+        ladders={} if debugging else ladders(assignment, submission, in_process),
         simplify=not debugging,
         keep_errors=debugging,
     )
     report = run_pytest(run, checks, pytest_options)
-    uses = [use for use in submission.forbidden_uses() if use.part in {c.part for c in checks}]
+    uses = [use for use in run.forbidden_uses() if use.part in {c.part for c in checks}]
     return results(
         Run(assignment, rows_of(assignment, report, uses, checks), uses),
         execution_time=time.monotonic() - started,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 from grader.adapters import Adapter
 from grader.from_scratch import uses_in_source
 from grader.loader import SubmissionModules
+from grader.stand_ins import StandIn
 from grader.submission import Answer, Call, TimedOut, Use
 
 
@@ -25,6 +26,7 @@ class InProcessSubmission:
     Args:
         modules: its files.
         classes: the contract's class of each part; None leaves the source unsearched.
+        stand_ins: parts that are replaced by right ones.
         call_s: seconds that one call may take; 0 for no limit.
         keep_errors: let the student's own exceptions through, for a debugger.
     """
@@ -34,11 +36,12 @@ class InProcessSubmission:
         modules: SubmissionModules,
         classes: dict[str, str] | None = None,
         *,
+        stand_ins: Sequence[StandIn] = (),
         call_s: float = 0.0,
         keep_errors: bool = False,
     ) -> None:
         self._modules = modules
-        self._adapter = Adapter(modules, own_process=True, keep_errors=keep_errors)
+        self._adapter = Adapter(modules, stand_ins=stand_ins, own_process=True, keep_errors=keep_errors)
         self._call_s = call_s
         self._uses = uses_in_source(modules, classes) if classes else []
 

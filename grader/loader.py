@@ -87,6 +87,10 @@ class SubmissionModules:
         """Return the part's module, importing it if need be; must run inside `installed()`."""
         return importlib.import_module(f"{PACKAGE}.{part}")
 
+    def imported(self) -> list[types.ModuleType]:
+        """The modules that have been imported so far, each once."""
+        return list({id(module): module for module in self._modules.values()}.values())
+
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Make the submission importable, and leave no trace of it in `sys` afterwards."""

@@ -37,9 +37,10 @@ class GradingPlugin:
         if call.excinfo is None:
             if call.when == "call":
                 noted["outcome"] = Outcome.PASSED.value
+                noted |= self._carried()
         elif isinstance(call.excinfo.value, Verdict):
             verdict = call.excinfo.value
-            noted |= {"outcome": verdict.outcome.value, "lines": verdict.lines}
+            noted |= {"outcome": verdict.outcome.value, "lines": verdict.lines} | self._carried()
         else:
             trace = str(call.excinfo.getrepr(style="short", funcargs=False))
             noted |= {
@@ -47,6 +48,12 @@ class GradingPlugin:
                 "error": trace[-TRACEBACK_CHARACTERS:],
             }
         return noted
+
+    def _carried(self) -> dict[str, Any]:
+        carried = self._run.carried
+        if carried is None:
+            return {}
+        return {"carried": {"at_fault": carried.at_fault, "outcome": carried.outcome.value}}
 
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
         """Keep the report; it is never written to a file."""

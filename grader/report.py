@@ -27,11 +27,19 @@ _LABELS = {"given": "given", "expected": "expected", "observed": "observed", "lo
 
 @dataclass
 class Row:
-    """One check in the result."""
+    """One check in the result.
+
+    Attributes:
+        lines: of its message, by what they are.
+        at_fault: the earlier part whose mistake it is that this check does not pass with it.
+        with_own: what came of the check with that part.
+    """
 
     entry: CheckEntry
     outcome: Outcome = Outcome.NOT_RUN
     lines: Mapping[str, str] = field(default_factory=dict)
+    at_fault: str = ""
+    with_own: Outcome | None = None
 
     @property
     def score(self) -> float:
@@ -90,6 +98,9 @@ def rows_of(
             outcome = Outcome.GRADER_ERROR
         lines = noted.get("lines") or ({"observed": noted["error"]} if "error" in noted else {})
         row.outcome, row.lines = outcome, lines
+        if "carried" in noted:
+            row.at_fault = assignment.parts[noted["carried"]["at_fault"]].file
+            row.with_own = Outcome(noted["carried"]["outcome"])
     if assignment.from_scratch == "withhold":
         for row in rows.values():
             own = [use for use in uses if use.part == row.entry.part]
@@ -110,15 +121,26 @@ def _forbidden_lines(uses: Sequence[Use]) -> dict[str, str]:
 def message(row: Row) -> str:
     """The lines of one check's message, as a student reads them."""
     if row.outcome is Outcome.PASSED:
-        return ""
+        return _carried(row) if row.at_fault else ""
     if row.outcome is Outcome.NOT_RUN and not row.lines:
         return "not run"
     if row.outcome is Outcome.GRADER_ERROR:
         return "The grader failed here, not your code. Course staff has been told.\n"
-    shown = [f"{label:<10}{row.lines[key]}" for key, label in _LABELS.items() if row.lines.get(key)]
+    lines = dict(row.lines)
+    if row.at_fault:
+        lines["look_at"] = f"{row.at_fault}: with a right one in its place, this check passes"
+    shown = [f"{label:<10}{lines[key]}" for key, label in _LABELS.items() if lines.get(key)]
     if row.outcome is not Outcome.FAILED:
         shown.insert(0, row.outcome.value.replace("_", " "))
     return clean("\n".join(shown), MAX_OUTPUT)
+
+
+def _carried(row: Row) -> str:
+    with_own = "" if row.with_own is None else row.with_own.value.replace("_", " ")
+    return (
+        f"With your {row.at_fault} in use: {with_own}. With a right one in its place this check passes, "
+        f"so its points stand.\n{_LABELS['look_at']:<10}{row.at_fault}"
+    )
 
 
 def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,6 +216,8 @@ def _test(row: Row, number: str, assignment: Assignment) -> dict[str, Any]:
             "outcome": row.outcome.value,
         },
     }
+    if row.at_fault:
+        test["extra_data"]["at_fault"] = row.at_fault
     if row.outcome is Outcome.GRADER_ERROR:
         # Ours, so no score is written: neither a zero nor a gift.
         del test["score"], test["status"]

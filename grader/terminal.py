@@ -12,7 +12,12 @@ from rich.text import Text
 
 from grader.text import clean
 
-_MARKS = {"passed": ("pass", "green"), "not_run": ("not run", "dim"), "blocked": ("blocked", "yellow")}
+_MARKS = {
+    "passed": ("pass", "green"),
+    "carried": ("pass *", "green"),
+    "not_run": ("not run", "dim"),
+    "blocked": ("blocked", "yellow"),
+}
 _TOLD_ONCE = ("not_implemented", "missing", "not_importable", "forbidden", "blocked", "not_run")
 _MAX_PRINTED_LINES = 20
 
@@ -57,6 +62,8 @@ def _table(document: Mapping[str, Any]) -> Table:
             earned = f"{points['score']:g}/{points['max_score']:g}"
             table.add_row("", Text(title, style="bold"), Text(earned, style="bold"), "")
         outcome = test["extra_data"]["outcome"]
+        if test["extra_data"].get("at_fault") and outcome == "passed":
+            outcome = "carried"
         mark, colour = _MARKS.get(outcome, (outcome.replace("_", " "), "red"))
         table.add_row(
             test["number"],
@@ -76,7 +83,8 @@ def _grouped(tests: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any]
     for test in tests:
         if test["output"]:
             about = test["extra_data"]
-            own = "" if about["outcome"] in _TOLD_ONCE else about["check"]
+            once = about["outcome"] in _TOLD_ONCE or about["outcome"] == "passed"
+            own = about.get("at_fault", "") if once else about["check"]
             groups.setdefault((about["part"], about["outcome"], own), []).append(test)
     return [(group[0], len(group) - 1) for group in groups.values()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,7 +20,8 @@ from grader.sandbox.protocol import (
     unpack_uses,
 )
 from grader.sandbox.zygote import WorkerProcess
-from grader.submission import Answer, Call, Died, OutOfTime, SubmissionError, TimedOut, Use
+from grader.stand_ins import StandIn, to_json
+from grader.submission import Answer, Call, Died, OutOfTime, SubmissionError, Target, TimedOut, Use
 from grader.text import clean
 from grader.wire import MalformedFrame
 
@@ -47,11 +48,13 @@ class Source:
         files: bytes of the Python files, by POSIX path.
         parts: path of each part's file.
         classes: the contract's class of each part.
+        stand_ins: parts that are replaced by right ones.
     """
 
     files: Mapping[str, bytes]
     parts: Mapping[str, str]
     classes: Mapping[str, str]
+    stand_ins: Sequence[StandIn] = ()
 
     @property
     def preload(self) -> str | None:
@@ -83,18 +86,22 @@ class SandboxSubmission:
 
     def _load(self, call: Call) -> None:
         """Import the part, once: one that dies or hangs while it is imported does so only once."""
-        part = call.target.part
+        known = self.load_error(call.target)
+        if known is not None:
+            raise type(known)(known.sentence, known.where)
+
+    def load_error(self, target: Target) -> SubmissionError | None:
+        """Why the part does not load, or None; asked of the worker once."""
+        part = target.part
         if part not in self._loaded:
             self._loaded[part] = None
             try:
-                self._answer(Call(call.target, "load"))
+                self._answer(Call(target, "load"))
             except OutOfTime:
                 raise
             except SubmissionError as error:
                 self._loaded[part] = error
-        known = self._loaded[part]
-        if known is not None:
-            raise type(known)(known.sentence, known.where)
+        return self._loaded[part]
 
     def _answer(self, call: Call) -> Answer:
         if self.budget.exhausted:
@@ -166,6 +173,7 @@ class SandboxSubmission:
             "files": paths,
             "parts": dict(self._source.parts),
             "classes": dict(self._source.classes),
+            "stand_ins": to_json(self._source.stand_ins),
         }
         tensors = {
             f"file.{index}": _bytes_tensor(self._source.files[path]) for index, path in enumerate(paths)

@@ -17,6 +17,7 @@ from grader.adapters import Adapter
 from grader.from_scratch import uses_in_source
 from grader.loader import SubmissionModules
 from grader.sandbox.protocol import pack_answer, pack_error, pack_uses, unpack_call
+from grader.stand_ins import from_json
 from grader.submission import SubmissionError
 from grader.wire import HEADER, decode, decode_header, encode
 
@@ -38,7 +39,7 @@ def serve(
     write(encode(call_id, {"opened": opened}, {}))
 
     hide_harness()
-    adapter = Adapter(modules)
+    adapter = Adapter(modules, stand_ins=from_json(head["open"]["stand_ins"]))
     with adapter.ready():
         while True:
             call_id, head, tensors = _receive(read)

@@ -65,6 +65,21 @@ def feed_forward(x: torch.Tensor, weights: Weights) -> torch.Tensor:
     return F.linear(hidden, weights["ffn.2.weight"], weights["ffn.2.bias"])
 
 
+def block(
+    x: torch.Tensor, weights: Weights, n_heads: int, seen: torch.Tensor, *, norm_first: bool
+) -> torch.Tensor:
+    """The block's equation; shapes as in `multi_head`."""
+
+    def attention(x: torch.Tensor) -> torch.Tensor:
+        return multi_head(x, part_of(weights, "attn"), n_heads, seen)
+
+    if norm_first:
+        x = x + attention(layer_norm(x, weights, "ln1"))
+        return x + feed_forward(layer_norm(x, weights, "ln2"), weights)
+    x = layer_norm(x + attention(x), weights, "ln1")
+    return layer_norm(x + feed_forward(x, weights), weights, "ln2")
+
+
 def part_of(weights: Weights, name: str) -> dict[str, torch.Tensor]:
     """The weights under ``NAME.``, without that prefix."""
     return {n.removeprefix(f"{name}."): t for n, t in weights.items() if n.startswith(f"{name}.")}

@@ -202,6 +202,15 @@ def test_sizes_are_passed_on(block: PartClient, case: BlockCase) -> None:
     expect.differs(with_other, own, "output", law, note="the same weights")
 
 
+@on_cases("block_mixed", look_at=f"{FORWARD}, multi_head.py and attention.py", own_parts=True)
+def test_together(block: PartClient, case: BlockCase) -> None:
+    """With your own multi_head.py and attention.py in use, the block is what its equation says."""
+    output = block.forward(case, x=case.x, weights=case.weights, **case.masks).output
+
+    expected = oracles.block(case.x, case.weights, case.n_heads, case.seen, norm_first=case.norm_first)
+    expect.close(output, expected, "output", "the block's equation on torch's multi-head attention")
+
+
 def _single_head(case: BlockCase) -> BlockCase:
     return replace(case, n_heads=1, d_head=case.D)
 

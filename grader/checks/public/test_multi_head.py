@@ -234,6 +234,15 @@ def test_batch_independence(multi_head: PartClient, case: MultiHeadCase) -> None
         expect.close(batch.output[b], single.output[0], f"output[{b}]", law)
 
 
+@on_cases("multi_head_mixed", look_at=f"{FORWARD} and attention.py", own_parts=True)
+def test_together(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """With your own attention.py in use, the output equals torch's multi-head attention."""
+    output = multi_head.forward(case, x=case.x, weights=case.weights, **case.masks).output
+
+    expected = oracles.multi_head(case.x, case.weights, case.n_heads, case.seen)
+    expect.close(output, expected, "output", "torch's multi-head attention")
+
+
 def _padding(case: MultiHeadCase) -> str:
     """The padding mask as a student reads it, one row for each sequence."""
     if case.T > 16:

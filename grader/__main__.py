@@ -1,7 +1,7 @@
 """The command line: `python -m grader COMMAND`.
 
-Exit codes: 0 graded, whatever the score; 1 a check that did not pass; 2 unusable arguments or input;
-3 the grader's own error; 130 interrupted.
+Exit codes: 0 graded, whatever the score; 1 a check or an audit that did not pass; 2 unusable arguments
+or input; 3 the grader's own error; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -57,6 +57,15 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--path", type=Path, default=Path("starter"), help="where the files are (starter)")
     check.add_argument("--pdb", action="store_true", help="stop in the debugger where it fails")
     check.set_defaults(command=_check)
+
+    audit = commands.add_parser("audit", help="grade the grader: all known right and wrong submissions")
+    audit.add_argument("--json", type=Path, metavar="FILE", help="write the whole matrix there")
+    audit.add_argument("--jobs", type=int, metavar="N", help="so many at a time (as many as there are cores)")
+    audit.add_argument(
+        "--again", type=int, default=1, metavar="N", help="grade every N-th a second time (1: all of them)"
+    )
+    audit.add_argument("--only", action="append", default=[], metavar="NAME", help="only this subject")
+    audit.set_defaults(command=_audit)
 
     record = commands.add_parser("record", help="draw the cases of all families again")
     record.set_defaults(command=_record)
@@ -118,6 +127,25 @@ def _check(options: argparse.Namespace) -> int:
         return EXIT_GRADER
     passed = all(test["extra_data"]["outcome"] == "passed" for test in document["tests"])
     return EXIT_OK if passed else EXIT_NOT_PASSED
+
+
+def _audit(options: argparse.Namespace) -> int:
+    if options.json is not None:
+        _writable(options.json)
+    for name in ("jobs", "again"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name} must be at least 1, got {value}")
+
+    from grader import pool, report
+    from grader.audit import audit
+
+    found = audit(jobs=options.jobs or pool.usable_cores(), again=options.again, only=options.only)
+    for line in found.lines():
+        print(line)
+    if options.json is not None:
+        report.write_atomically(options.json, report.to_json(found.to_json()))
+    return EXIT_NOT_PASSED if found.problems else EXIT_OK
 
 
 def _record(_options: argparse.Namespace) -> int:

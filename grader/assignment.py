@@ -18,11 +18,27 @@ from grader.submission import Target
 
 ASSIGNMENT_FILE = Path(__file__).with_name("assignment.toml")
 VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
+TOLD = ("name", "question", "nothing")
 FROM_SCRATCH_POLICIES = ("withhold", "flag")
 
 
 class AssignmentError(Exception):
     """`assignment.toml` says something that it cannot mean; staff must mend it."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a part that failed is asked, to recognise the misconception behind it.
+
+    Attributes:
+        family: cases whose outputs and gradients are compared.
+        factor: the first input is multiplied by it, once more.
+        refused: arguments that the constructor must refuse.
+    """
+
+    family: str
+    factor: float
+    refused: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,7 @@ class Part:
         options: names of the further arguments of `forward`, in order.
         outputs: names of the tensors returned in order, with their shapes.
         uses: names of the parts whose class this one is built on.
+        probe: what it is asked when it fails.
     """
 
     name: str
@@ -46,6 +63,7 @@ class Part:
     options: tuple[str, ...]
     outputs: Mapping[str, str]
     uses: tuple[str, ...]
+    probe: Probe
 
     @property
     def target(self) -> Target:
@@ -75,6 +93,7 @@ class Assignment:
     limits: Mapping[str, float]
     from_scratch: str
     hidden_visibility: str
+    misconceptions: str
 
     @property
     def files(self) -> dict[str, str]:
@@ -115,6 +134,7 @@ def load_assignment(path: Path = ASSIGNMENT_FILE) -> Assignment:
             checks=checks,
             limits=raw["limits"],
             from_scratch=_one_of("from_scratch", raw["policy"], FROM_SCRATCH_POLICIES),
+            misconceptions=_one_of("misconceptions", raw["policy"], TOLD),
             hidden_visibility=_one_of("hidden_visibility", raw["policy"], VISIBILITIES),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -133,7 +153,12 @@ def _part(name: str, entry: Mapping[str, Any]) -> Part:
         options=tuple(entry["options"]),
         outputs=entry["outputs"],
         uses=tuple(entry.get("uses", ())),
+        probe=_probe(entry["probe"]),
     )
+
+
+def _probe(entry: Mapping[str, Any]) -> Probe:
+    return Probe(entry["family"], float(entry["factor"]), tuple(entry.get("refused", ())))
 
 
 def _checks(part: str, groups: Mapping[str, Any]) -> list[CheckEntry]:

@@ -42,6 +42,11 @@ class Case:
         """The sizes that the case fixes, by the letter that shapes are written with."""
         return {}
 
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What `forward` is called with."""
+        return {}
+
     def randn(self, purpose: str, *shape: int) -> torch.Tensor:
         """Standard normal numbers, the same for the same case, purpose and shape."""
         return torch.randn(shape, generator=self._generator(purpose), dtype=torch.float64)
@@ -148,9 +153,8 @@ class AttentionCase(Case):
             return torch.zeros(shape, dtype=torch.bool)
         return self.blocked.expand(shape)
 
-    @cached_property
-    def inputs(self) -> dict[str, torch.Tensor]:
-        """What `forward` is called with."""
+    @property
+    def inputs(self) -> dict[str, Any]:
         given = {"q": self.q, "k": self.k, "v": self.v}
         return given if self.blocked is None else given | {"mask": self.blocked}
 
@@ -232,6 +236,10 @@ class SequenceCase(Case):
         if self.padding == "none":
             return {"causal": self.causal}
         return {"causal": self.causal, "key_padding_mask": self.padded}
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        return {"x": self.x} | self.masks
 
     @property
     def cuts(self) -> list[int]:

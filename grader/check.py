@@ -63,6 +63,11 @@ class Check:
         return list(inspect.signature(self.body).parameters)
 
     @property
+    def id(self) -> str:
+        """`PART.NAME`, as in `assignment.toml`."""
+        return f"{self.part}.{self.body.__name__.removeprefix('test_')}"
+
+    @property
     def sentence(self) -> str:
         """The docstring, on one line."""
         return " ".join((inspect.getdoc(self.body) or "").split())
@@ -112,6 +117,7 @@ Failure = CheckFailure | SubmissionError
 class Found:
     """How a check failed: on which client and case, and with what."""
 
+    check: Check
     client: PartClient
     case: Case | None
     failure: Failure
@@ -136,6 +142,7 @@ class CheckRun:
         cases: the cases that decide, by family.
         simplify: whether a failed check looks for a simpler case, for the message.
         keep_errors: let failures and the student's exceptions through as they are, for a debugger.
+        failures: how the checks failed that did so by their own part's fault, by id.
         carried: what the last check that ran owes to a wrong part before its own; None if nothing.
     """
 
@@ -147,6 +154,7 @@ class CheckRun:
     simplify: bool = True
     keep_errors: bool = False
     carried: Carried | None = None
+    failures: dict[str, Found] = field(default_factory=dict)
     _simplest_cases: dict[str, list[Case]] = field(default_factory=dict)
 
     def run(self, check: Check) -> None:
@@ -167,6 +175,8 @@ class CheckRun:
                 return
         if self.simplify and found.case is not None and _outcome(found.failure) in _SIMPLIFIED:
             found = self._simplest(check, found)
+        if at_fault is None:
+            self.failures[check.id] = found
         if self.keep_errors:
             raise found.failure
         raise Verdict(_outcome(found.failure), self._lines(check, found.case, found.failure)) from None
@@ -187,9 +197,9 @@ class CheckRun:
     def _first_failure(self, check: Check, submission: Submission, client: PartClient) -> Found | None:
         submission.begin_check()
         for case in self.cases[check.family] if check.family else [None]:
-            failure = self._attempt(check, client, case)
+            failure = self.attempt(check, client, case)
             if failure is not None:
-                return Found(client, case, failure)
+                return Found(check, client, case, failure)
         return None
 
     def _with_stand_ins(self, check: Check, own: Found) -> tuple[str | None, Found]:
@@ -210,7 +220,8 @@ class CheckRun:
     def _is_own(self, check: Check, error: SubmissionError) -> bool:
         return error.where.partition(":")[0].endswith(self.clients[check.part].part.file)
 
-    def _attempt(self, check: Check, client: PartClient, case: Case | None) -> Failure | None:
+    def attempt(self, check: Check, client: PartClient, case: Case | None) -> Failure | None:
+        """Run a check on one client and case, and return how it fails, if it does."""
         values: dict[str, Any] = {check.part: client, "case": case}
         if check.part in self.references:
             values["reference"] = self.references[check.part]
@@ -231,7 +242,7 @@ class CheckRun:
         failures: dict[Case, Failure] = {case: found.failure}
 
         def fails(candidate: Case) -> bool:
-            failure = self._attempt(check, found.client, candidate)
+            failure = self.attempt(check, found.client, candidate)
             if isinstance(failure, FATAL):
                 raise StopIteration
             if failure is None or _outcome(failure) is not outcome:
@@ -250,7 +261,7 @@ class CheckRun:
         simplest = min(failures, key=size)
         if simplest not in known:
             known.append(simplest)
-        return Found(found.client, simplest, failures[simplest])
+        return Found(check, found.client, simplest, failures[simplest])
 
     def _lines(self, check: Check, case: Case | None, failure: Failure) -> dict[str, str]:
         given = []
@@ -265,6 +276,8 @@ class CheckRun:
         if isinstance(failure, WrongParameters):
             where = f"the check {check.part}.parameters, which blocks this one"
         lines = {"expected": expected, "observed": observed, "look_at": where}
+        if isinstance(failure, CheckFailure) and failure.grid:
+            lines["grid"] = failure.grid
         return ({"given": "; ".join(given)} if given else {}) | lines
 
 

@@ -139,6 +139,13 @@ class PartClient:
         facts = self._submission.call(Call(self.part.target, "construct", config)).facts
         return _strings(facts.get("raised"))
 
+    def output_shapes(self, inputs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """The shapes that the contract promises for these inputs."""
+        sizes: dict[str, tuple[int, ...]] = {}
+        for name, letters in self._inputs.items():
+            _bind(letters, inputs[name].shape, sizes)
+        return {name: tuple(s for n in letters for s in sizes[n]) for name, letters in self._outputs.items()}
+
     # --- steps -----------------------------------------------------------------------------------
 
     def _backward(
@@ -192,12 +199,9 @@ class PartClient:
     def _of_contract(
         self, run: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        sizes: dict[str, tuple[int, ...]] = {}
-        for name, letters in self._inputs.items():
-            _bind(letters, run[name].shape, sizes)
         return {
-            name: self._of_shape(name, tuple(s for n in letters for s in sizes[n]), outputs.get(name))
-            for name, letters in self._outputs.items()
+            name: self._of_shape(name, shape, outputs.get(name))
+            for name, shape in self.output_shapes(run).items()
         }
 
     def _of_shape(self, name: str, shape: tuple[int, ...], tensor: torch.Tensor | None) -> torch.Tensor:

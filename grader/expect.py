@@ -22,13 +22,15 @@ class CheckFailure(Exception):
         expected: the property, with its tolerance.
         observed: the first offending value, where it stands, how many differ and by how much.
         note: what was done beside the case's own data, for the line "given".
+        grid: a picture of who sees whom, if that is what is wrong; several lines.
     """
 
-    def __init__(self, expected: str, observed: str, note: str = "") -> None:
+    def __init__(self, expected: str, observed: str, note: str = "", grid: str = "") -> None:
         super().__init__(observed)
         self.expected = expected
         self.observed = observed
         self.note = note
+        self.grid = grid
 
 
 def close(
@@ -121,6 +123,10 @@ def that(holds: bool, expected: str, observed: str, *, note: str = "") -> None:
 
 
 def _difference(have: torch.Tensor, want: torch.Tensor, wrong: torch.Tensor, name: str) -> str:
+    nan = int(torch.isnan(have[wrong]).sum())
+    if nan:
+        index = _first(wrong & torch.isnan(have))
+        return f"{_at(name, index)} is nan; {nan} of {wrong.numel()} values are"
     index = _first(wrong)
     gaps = (have - want)[wrong].abs()
     by = f", by up to {float(gaps.max()):.2g}" if bool(torch.isfinite(gaps).all()) else ""

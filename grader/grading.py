@@ -24,6 +24,7 @@ from grader.intake import SubmissionFiles
 from grader.loader import SubmissionModules
 from grader.memo import Memo
 from grader.plugin import GradingPlugin
+from grader.recognise import Recogniser
 from grader.report import Run, results, rows_of
 from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
 from grader.sandbox.budget import TimeLimits
@@ -82,12 +83,14 @@ class Options:
         checks: ids of the checks to run; empty for all of the parts'.
         seed: draw the cases afresh under this number instead of taking the recorded ones.
         simplify: look for the simplest case that fails a check, for the message.
+        recognise: look for the misconception behind what failed.
     """
 
     parts: Sequence[str] = ()
     seed: int | None = None
     simplify: bool = True
     checks: Sequence[str] = ()
+    recognise: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ class Grader:
         self._assignment = assignment
         self._workers = workers
         self._reference = Memo(_reference(assignment))
+        self._recogniser = Recogniser(assignment, _reference_files(), recorded())
         self._cases: dict[int | None, Mapping[str, Sequence[Case]]] = {}
 
     def grade(self, files: SubmissionFiles, options: Options | None = None) -> Graded:
@@ -144,11 +148,12 @@ class Grader:
         run = self._check_run(submission, sandboxed, self._cases_for(options.seed), options.simplify)
         with contextlib.closing(run):
             report = run_pytest(run, checks)
+            recognised = self._recogniser.recognise(run) if options.recognise else []
             uses = [use for use in run.forbidden_uses() if use.part in parts]
             rows = rows_of(self._assignment, report, uses, checks)
             printed = submission.output
         document = results(
-            Run(self._assignment, rows, uses),
+            Run(self._assignment, rows, uses, recognised),
             execution_time=time.monotonic() - started,
             extra={
                 "submission": {
@@ -210,8 +215,12 @@ def check_file(check: CheckEntry) -> Path:
     return CHECKS / ("hidden" if check.hidden else "public") / f"test_{check.part}.py"
 
 
+def _reference_files() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in REFERENCE.glob("*.py")}
+
+
 def _reference(assignment: Assignment) -> InProcessSubmission:
-    files = {path.name: path.read_bytes() for path in REFERENCE.glob("*.py")}
+    files = _reference_files()
     parts = {name: part.file for name, part in assignment.parts.items()}
     return InProcessSubmission(SubmissionModules(files, parts, display_root=f"{REFERENCE}/"))
 

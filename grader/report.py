@@ -16,13 +16,22 @@ from typing import Any
 
 from grader import __version__
 from grader.assignment import Assignment, CheckEntry
+from grader.misconceptions import Misconception
+from grader.recognise import Recognised
 from grader.submission import Outcome, Use
 from grader.text import clean
 
 MAX_OUTPUT = 20_000
 """Characters of one check's output; Gradescope cuts at 100,000."""
 
-_LABELS = {"given": "given", "expected": "expected", "observed": "observed", "look_at": "look at"}
+_LABELS = {
+    "cause": "cause",
+    "given": "given",
+    "expected": "expected",
+    "observed": "observed",
+    "grid": "who sees whom",
+    "look_at": "look at",
+}
 
 
 @dataclass
@@ -33,6 +42,8 @@ class Row:
         lines: of its message, by what they are.
         at_fault: the earlier part whose mistake it is that this check does not pass with it.
         with_own: what came of the check with that part.
+        misconception: the slug of the one that explains it.
+        cause: what is told of that.
     """
 
     entry: CheckEntry
@@ -40,6 +51,8 @@ class Row:
     lines: Mapping[str, str] = field(default_factory=dict)
     at_fault: str = ""
     with_own: Outcome | None = None
+    cause: str = ""
+    misconception: str = ""
 
     @property
     def score(self) -> float:
@@ -54,6 +67,7 @@ class Run:
     assignment: Assignment
     rows: list[Row]
     uses: Sequence[Use] = ()
+    recognised: Sequence[Recognised] = ()
 
     @property
     def score(self) -> float:
@@ -127,12 +141,21 @@ def message(row: Row) -> str:
     if row.outcome is Outcome.GRADER_ERROR:
         return "The grader failed here, not your code. Course staff has been told.\n"
     lines = dict(row.lines)
+    if row.cause:
+        lines["cause"] = row.cause
     if row.at_fault:
         lines["look_at"] = f"{row.at_fault}: with a right one in its place, this check passes"
-    shown = [f"{label:<10}{lines[key]}" for key, label in _LABELS.items() if lines.get(key)]
+    shown = [_line(label, lines[key]) for key, label in _LABELS.items() if lines.get(key)]
     if row.outcome is not Outcome.FAILED:
         shown.insert(0, row.outcome.value.replace("_", " "))
     return clean("\n".join(shown), MAX_OUTPUT)
+
+
+def _line(label: str, text: str) -> str:
+    """A label and its text; a text of several lines stands below."""
+    if "\n" in text:
+        return "\n".join([label, *("  " + line for line in text.splitlines())])
+    return f"{label:<10}{text}"
 
 
 def _carried(row: Row) -> str:
@@ -145,10 +168,11 @@ def _carried(row: Row) -> str:
 
 def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The whole result as Gradescope's schema wants it."""
+    leading = tell_causes(run)
     document: dict[str, Any] = {
         "score": run.score,
         "execution_time": round(execution_time, 3),
-        "output": summary(run),
+        "output": summary(run, leading),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
@@ -161,6 +185,15 @@ def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dic
             "parts": run.parts(),
             "grader": {"version": __version__},
             "grader_error": run.grader_error,
+            "recognised": [
+                {
+                    "misconception": found.misconception.slug,
+                    "part": found.misconception.part,
+                    "name": found.misconception.name,
+                    "checks": list(found.checks),
+                }
+                for found in run.recognised
+            ],
             "from_scratch": {
                 "policy": run.assignment.from_scratch,
                 "uses": [
@@ -179,7 +212,43 @@ def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dic
     return document
 
 
-def summary(run: Run) -> str:
+def tell_causes(run: Run) -> list[str]:
+    """Write the misconceptions into the rows that they explain; return those that lead the report.
+
+    The first row that a misconception explains tells it in full, the others refer to it. What only
+    hidden checks have shown does not lead the report: not everybody may see it yet.
+    """
+    leading = []
+    numbers = {row.entry.id: number for number, row in _numbered(run.rows)}
+    for found in run.recognised:
+        told = _told(found.misconception, run.assignment.misconceptions)
+        rows = [row for row in run.rows if row.entry.id in found.checks and row.outcome in _EXPLAINED]
+        if not rows:
+            continue
+        first = min(rows, key=lambda row: row.entry.hidden)
+        for row in rows:
+            row.misconception = found.misconception.slug
+            if told:
+                row.cause = told if row is first else f"as in {numbers[first.entry.id]}"
+        if told and not first.entry.hidden:
+            file = run.assignment.parts[found.misconception.part].file
+            shown = [numbers[row.entry.id] for row in rows if not row.entry.hidden]
+            leading.append(f"{file}: {told} (checks {', '.join(shown)})")
+    return leading
+
+
+_EXPLAINED = (Outcome.FAILED, Outcome.RAISED, Outcome.BAD_RETURN, Outcome.BLOCKED)
+
+
+def _told(misconception: Misconception, policy: str) -> str:
+    if policy == "nothing":
+        return ""
+    if policy == "question":
+        return misconception.asks
+    return f"{misconception.name}. {misconception.says} {misconception.asks}"
+
+
+def summary(run: Run, leading: Sequence[str]) -> str:
     """What stands above the checks."""
     title = f"{run.assignment.title}: {run.score:g} of {run.max_score:g} points"
     parts = [
@@ -187,7 +256,8 @@ def summary(run: Run) -> str:
         for name, part in run.parts().items()
     ]
     first = ["This result is not final: the grader failed in at least one check."] if run.grader_error else []
-    return "\n".join([*first, title, *parts])
+    causes = ["", "Look at this first:", *(f"- {cause}" for cause in leading)] if leading else []
+    return "\n".join([*first, title, *parts, *causes])
 
 
 def _numbered(rows: Sequence[Row]) -> list[tuple[str, Row]]:
@@ -218,6 +288,8 @@ def _test(row: Row, number: str, assignment: Assignment) -> dict[str, Any]:
     }
     if row.at_fault:
         test["extra_data"]["at_fault"] = row.at_fault
+    if row.misconception:
+        test["extra_data"]["cause"] = row.misconception
     if row.outcome is Outcome.GRADER_ERROR:
         # Ours, so no score is written: neither a zero nor a gift.
         del test["score"], test["status"]

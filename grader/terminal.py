@@ -31,9 +31,9 @@ def show(document: Mapping[str, Any], console: Console, *, hidden_points: float 
         hidden_points: points of checks that were not run here, for the last line.
     """
     console.print(_table(document))
+    console.print(Text("\n" + document["output"], style="bold"))
     for test, alike in _grouped(document["tests"]):
         _show_message(test, alike, console)
-    console.print(Text(document["output"], style="bold"))
     if hidden_points:
         console.print(f"{hidden_points:g} more points are for checks that course staff runs.")
 
@@ -74,25 +74,28 @@ def _table(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def _grouped(tests: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int]]:
-    """Tests with a message, and how many more of their part would say the same.
+def _grouped(
+    tests: Sequence[Mapping[str, Any]],
+) -> list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]:
+    """Tests with a message, and the others of their part that have the same cause.
 
-    What has one cause for a whole part (it is not implemented, or does not import) is told once.
+    It is not implemented, or does not import, or one misconception explains them: told once.
     """
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for test in tests:
         if test["output"]:
             about = test["extra_data"]
             once = about["outcome"] in _TOLD_ONCE or about["outcome"] == "passed"
-            own = about.get("at_fault", "") if once else about["check"]
+            own = about.get("at_fault", "") if once else about.get("cause") or about["check"]
             groups.setdefault((about["part"], about["outcome"], own), []).append(test)
-    return [(group[0], len(group) - 1) for group in groups.values()]
+    return [(group[0], group[1:]) for group in groups.values()]
 
 
-def _show_message(test: Mapping[str, Any], alike: int, console: Console) -> None:
+def _show_message(test: Mapping[str, Any], alike: Sequence[Mapping[str, Any]], console: Console) -> None:
     heading = Text(f"\n{test['number']} {test['name'].partition(': ')[2]} ", style="bold")
     heading.append(f"({test['extra_data']['check']})", style="dim")
-    if alike:
-        heading.append(f" and {alike} more checks of this part")
     console.print(heading)
     console.print(Padding(Text(test["output"]), (0, 2)))
+    if alike:
+        numbers = ", ".join(other["number"] for other in alike)
+        console.print(Padding(Text(f"The same: {numbers}", style="dim"), (0, 2)))

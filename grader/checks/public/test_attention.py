@@ -12,6 +12,7 @@ from grader.cases import AttentionCase
 from grader.check import on_cases
 from grader.checks.public import oracles
 from grader.checks.public.repeated import expect_repeatable
+from grader.checks.public.visibility import drawing_who_looks_where
 from grader.client import PartClient
 
 FORWARD = "attention.py, ScaledDotProductAttention.forward"
@@ -61,13 +62,14 @@ def test_blocked_keys_weigh_zero(attention: PartClient, case: AttentionCase) -> 
     """A blocked key weighs exactly 0, and the open ones do not."""
     weights = attention.forward(case, **case.inputs).weights
 
-    expect.zero(weights, case.blocked_everywhere, "weights", "where the mask is True")
-    open_keys = ~case.blocked_everywhere
-    expect.that(
-        bool((weights[open_keys] > 0).all()),
-        "weights is above 0 where the mask is False",
-        f"{int((~(weights[open_keys] > 0)).sum())} of {int(open_keys.sum())} open keys have no weight",
-    )
+    with drawing_who_looks_where(attention, case):
+        expect.zero(weights, case.blocked_everywhere, "weights", "where the mask is True")
+        open_keys = ~case.blocked_everywhere
+        expect.that(
+            bool((weights[open_keys] > 0).all()),
+            "weights is above 0 where the mask is False",
+            f"{int((~(weights[open_keys] > 0)).sum())} of {int(open_keys.sum())} open keys have no weight",
+        )
 
 
 @on_cases("attention_masked", look_at=f"{FORWARD}: block scores before the softmax, with -inf")
@@ -92,8 +94,9 @@ def test_blocked_keys_do_not_matter(attention: PartClient, case: AttentionCase) 
     before, after = attention.forwards(case, [inputs, inputs | {"k": k, "v": v}])
 
     law = "is the same after an edit of blocked keys and values"
-    expect.identical(after.output, before.output, "output", law, note=note)
-    expect.identical(after.weights, before.weights, "weights", law, note=note)
+    with drawing_who_looks_where(attention, case):
+        expect.identical(after.output, before.output, "output", law, note=note)
+        expect.identical(after.weights, before.weights, "weights", law, note=note)
 
 
 @on_cases("attention_dead", look_at=f"{FORWARD}: rows of the mask that are True throughout")

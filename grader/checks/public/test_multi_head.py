@@ -13,7 +13,7 @@ from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import expect_parameters
 from grader.checks.public.repeated import expect_repeatable, other_calls
-from grader.checks.public.visibility import expect_visibility
+from grader.checks.public.visibility import drawing_who_sees_whom, expect_visibility
 from grader.client import PartClient
 from grader.submission import TimedOut
 
@@ -87,13 +87,14 @@ def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> Non
     runs = [{"x": x} for x in (case.x, *edits)]
     before, *after = multi_head.forwards(case, runs, key_padding_mask=padding)
 
-    for t, edited in zip(case.cuts, after, strict=True):
-        expect.identical(
-            edited.output[:, : t + 1],
-            before.output[:, : t + 1],
-            f"output[:, :{t + 1}]",
-            f"is the same after an edit of x[:, {t + 1}:]",
-        )
+    with drawing_who_sees_whom(multi_head, case):
+        for t, edited in zip(case.cuts, after, strict=True):
+            expect.identical(
+                edited.output[:, : t + 1],
+                before.output[:, : t + 1],
+                f"output[:, :{t + 1}]",
+                f"is the same after an edit of x[:, {t + 1}:]",
+            )
     expect.finite(before.output, "output")
 
 
@@ -102,14 +103,13 @@ def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> Non
 )
 def test_past_matters(multi_head: PartClient, case: MultiHeadCase) -> None:
     """An edit of any position 0..t changes the output at t."""
-    past = torch.ones(case.T, case.T, dtype=torch.bool).tril()
-    expect_visibility(multi_head, case, past)
+    expect_visibility(multi_head, case)
 
 
 @on_cases("multi_head_free", look_at=f"{FORWARD}: causal=False blocks no position")
 def test_not_causal(multi_head: PartClient, case: MultiHeadCase) -> None:
     """With causal=False an edit of any position changes the output at every position."""
-    expect_visibility(multi_head, case, torch.ones(case.T, case.T, dtype=torch.bool))
+    expect_visibility(multi_head, case)
 
 
 @on_cases("multi_head_free", look_at=f"{FORWARD}: nothing may depend on where a position stands")
@@ -156,13 +156,14 @@ def test_padding_does_not_matter(multi_head: PartClient, case: MultiHeadCase) ->
     before, after = multi_head.forwards(case, [{"x": case.x}, {"x": edited}], **case.masks)
 
     real = ~case.padded
-    expect.identical(
-        after.output[real],
-        before.output[real],
-        "output at the positions that are no padding",
-        "is the same after an edit of x at the padded ones",
-        note=_padding(case),
-    )
+    with drawing_who_sees_whom(multi_head, case):
+        expect.identical(
+            after.output[real],
+            before.output[real],
+            "output at the positions that are no padding",
+            "is the same after an edit of x at the padded ones",
+            note=_padding(case),
+        )
 
 
 @on_cases(
@@ -192,7 +193,7 @@ def test_padded_equals_unpadded(multi_head: PartClient, case: MultiHeadCase) -> 
 def test_both_masks(multi_head: PartClient, case: MultiHeadCase) -> None:
     """Query t sees key s exactly if s is no padding and, when causal, s <= t."""
     if not case.sharp:  # sharp attention ignores most keys
-        expect_visibility(multi_head, case, case.seen, note=_padding(case))
+        expect_visibility(multi_head, case, note=_padding(case))
 
 
 @on_cases("multi_head_dead", look_at=f"{FORWARD}: queries with every key blocked; there the heads give 0")

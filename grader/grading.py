@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from grader.intake import SubmissionFiles
 from grader.loader import SubmissionModules
 from grader.memo import Memo
 from grader.plugin import GradingPlugin
-from grader.recognise import Recogniser
+from grader.recognise import Recognised, Recogniser
 from grader.report import Run, results, rows_of
 from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
 from grader.sandbox.budget import TimeLimits
@@ -148,7 +149,7 @@ class Grader:
         run = self._check_run(submission, sandboxed, self._cases_for(options.seed), options.simplify)
         with contextlib.closing(run):
             report = run_pytest(run, checks)
-            recognised = self._recogniser.recognise(run) if options.recognise else []
+            recognised, trouble = self._recognised(run) if options.recognise else ([], "")
             uses = [use for use in run.forbidden_uses() if use.part in parts]
             rows = rows_of(self._assignment, report, uses, checks)
             printed = submission.output
@@ -163,10 +164,18 @@ class Grader:
                     "skipped": {one_line(path): why for path, why in files.skipped.items()},
                 },
                 "isolation": {"backend": "sandbox", "layers": submission.layers},
+                **({"recognition_error": trouble} if trouble else {}),
                 "cases": "recorded" if options.seed is None else f"seed {options.seed}",
             },
         )
         return Graded(document, printed)
+
+    def _recognised(self, run: CheckRun) -> tuple[list[Recognised], str]:
+        """The misconceptions found; what goes wrong here is for staff to see and changes no score."""
+        try:
+            return self._recogniser.recognise(run), ""
+        except Exception:
+            return [], traceback.format_exc(limit=-5)
 
     def _check_run(
         self, submission: Submission, make: Make, cases: Mapping[str, Sequence[Case]], simplify: bool

@@ -22,6 +22,14 @@ CASES: dict[str, tuple[SubmissionFiles, list[str]]] = {
         edited("attention", (" / math.sqrt(d_head)", "")),
         ["attention.scale", "attention.torch_agrees", "attention.reference_output"],
     ),
+    "wrong-and-in-use": (
+        edited("attention", (" / math.sqrt(d_head)", "")),
+        ["multi_head.head_slices", "multi_head.together", "block.together"],
+    ),
+    "mask-transposed": (
+        edited("attention", ("scores.masked_fill(mask", "scores.masked_fill(mask.mT if mask.dim() > 1 else mask")),
+        ["attention.blocked_keys_weigh_zero", "attention.torch_agrees"],
+    ),
     "finite-fill": (
         edited(
             "attention",
@@ -87,9 +95,10 @@ CASES: dict[str, tuple[SubmissionFiles, list[str]]] = {
 def test_messages(grade: Grade, name: str) -> None:
     """Given, expected, observed, look at."""
     files, checks = CASES[name]
-    document = grade(files, *{check.partition(".")[0] for check in checks})
+    document = grade(files, *sorted({check.partition(".")[0] for check in checks}))
     messages = {test["extra_data"]["check"]: test["output"] for test in document["tests"]}
-    told = "\n\n".join(f"{check}\n{messages[check]}" for check in checks) + "\n"
+    rows = [f"{check}\n{messages[check]}" for check in checks]
+    told = "\n\n".join([document["output"], *rows]) + "\n"
 
     golden = GOLDENS / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDENS"):

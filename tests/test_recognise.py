@@ -1,0 +1,156 @@
+"""A misconception is named when the values say so, and only then."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from grader.assignment import Assignment
+from grader.grading import Grader, Options
+from grader.intake import SubmissionFiles
+from grader.sandbox.zygote import Zygote
+from tests.conftest import Grade, output
+from tests.submissions import edited, reference, submission, with_part
+
+
+def recognised(document: dict[str, Any]) -> list[str]:
+    """Slugs, in order."""
+    return [entry["misconception"] for entry in document["extra_data"]["recognised"]]
+
+
+OWN_ATTENTION = """
+import torch
+from torch import nn
+
+
+class ScaledDotProductAttention(nn.Module):
+    def forward(self, q, k, v, mask=None):
+        scores = torch.einsum("...id,...jd->...ij", q, k) {scale}
+        if mask is not None:
+            scores = torch.where({mask}, {fill}, scores)
+        top = scores.amax(-1, keepdim=True)
+        weights = (scores - top.clamp_min(-1e30)).exp()
+        weights = weights / weights.sum(-1, keepdim=True){guard}
+        {last}
+        return torch.einsum("...ij,...je->...ie", weights, v){out}, weights{shown}
+"""
+
+
+def attention(**changes: str) -> SubmissionFiles:
+    """Another way to write attention, right but for the changes."""
+    parts = {
+        "scale": "* q.shape[-1] ** -0.5",
+        "mask": "mask",
+        "fill": "float('-inf')",
+        "guard": ".clamp_min(1e-30)",
+        "last": "",
+        "out": "",
+        "shown": "",
+    }
+    return with_part("attention", OWN_ATTENTION.format(**(parts | changes)))
+
+
+@pytest.mark.parametrize(
+    ("slug", "files"),
+    [
+        ("no-scale", attention(scale="")),
+        ("scale-by-d-head", attention(scale="/ q.size(-1)")),
+        ("mask-inverted", attention(mask="~mask")),
+        ("small-fill", attention(fill="-20.0")),
+        ("finite-fill", attention(fill="-1e9", guard="")),
+        ("unguarded-inf", attention(guard="")),
+        ("nan-on-the-way-back", attention(guard="", out=".nan_to_num()", shown=".nan_to_num()")),
+        ("weights-detached", attention(last="weights = weights.detach()")),
+        ("keys-as-values", attention(last="v = k")),
+    ],
+)
+def test_the_same_idea_in_other_words(grade: Grade, slug: str, files: SubmissionFiles) -> None:
+    """Values count, not texts."""
+    assert recognised(grade(files, "attention", simplify=False)) == [slug]
+
+
+def test_right_code_has_no_misconception(grade: Grade) -> None:
+    """Nothing failed, so nothing is asked."""
+    document = grade(attention(), "attention")
+    assert document["score"] == 30
+    assert recognised(document) == []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        attention(scale="* 0.37"),
+        attention(last="weights = weights * 0.999"),
+        attention(fill="-1e9", guard="", scale=""),
+        edited("attention", ("math.sqrt(d_head)", "(math.sqrt(d_head) + 1e-3)")),
+        with_part("attention", "class ScaledDotProductAttention: pass"),
+        edited("attention", ("d_head = q", "raise ValueError\n        d_head = q")),
+    ],
+    ids=["other scale", "too small", "two mistakes", "nearly right", "no module", "raises"],
+)
+def test_what_is_not_known_is_not_named(grade: Grade, files: SubmissionFiles) -> None:
+    """None fits, none is said."""
+    assert recognised(grade(files, "attention", simplify=False)) == []
+
+
+def test_a_later_part_is_asked_with_right_ones_before_it(grade: Grade) -> None:
+    """Two files, one idea each: both are named."""
+    files = reference()
+    files["attention.py"] = files["attention.py"].replace(" / math.sqrt(d_head)", "")
+    files["multi_head.py"] = files["multi_head.py"].replace(".triu(1)", ".triu(2)")
+    document = grade(submission(files), "attention", "multi_head", simplify=False)
+    assert recognised(document) == ["no-scale", "sees-the-next"]
+
+
+def test_parameters_and_constructor(grade: Grade) -> None:
+    """Two ways to show at once: both are named, each for its own checks."""
+    files = edited(
+        "multi_head",
+        ("if d_model % n_heads != 0", "if False"),
+        ("nn.Linear(d_model, d_model)", "nn.Linear(d_model, d_model, bias=False)"),
+    )
+    document = grade(files, "multi_head", simplify=False)
+    assert recognised(document) == ["divisibility-unchecked", "proj-without-bias"]
+    assert "bias=False" in output(document, "multi_head.parameters")
+    assert "constructor" in output(document, "multi_head.indivisible_heads")
+
+
+def test_the_report_leads_with_it(grade: Grade) -> None:
+    """Told once in full, on top and in the first row; the others refer to that."""
+    document = grade(edited("multi_head", (".triu(1)", ".triu(2)")), "multi_head")
+    assert "Look at this first:\n- multi_head.py: Every position sees the next one." in document["output"]
+    assert "Which diagonal" in output(document, "multi_head.future_perturbation")
+    assert "as in 1.6" in output(document, "multi_head.reference_output")
+
+
+def test_what_only_hidden_checks_see_does_not_lead(grade: Grade) -> None:
+    """The summary is visible before the hidden checks are."""
+    document = grade(attention(last="weights = weights.detach()"), "attention")
+    assert "Look at this first" not in document["output"]
+    assert "No gradient reaches queries" in output(document, "attention.reference_gradients")
+
+
+@pytest.mark.parametrize(("told", "shown"), [("question", "How does the size"), ("nothing", "")])
+def test_how_much_is_told(assignment: Assignment, zygote: Zygote, told: str, shown: str) -> None:
+    """The name, the question only, or nothing; staff can count it in any case."""
+    quiet = Grader(dataclasses.replace(assignment, misconceptions=told), zygote)
+    document = quiet.grade(attention(scale=""), Options(["attention"])).document
+    told_anywhere = document["output"] + "".join(test["output"] for test in document["tests"])
+    assert "not scaled" not in told_anywhere
+    assert shown in document["output"]
+    assert ("cause" in told_anywhere) is bool(shown)
+    assert recognised(document) == ["no-scale"]
+
+
+def test_our_own_trouble_costs_nothing(
+    assignment: Assignment, zygote: Zygote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault while recognising is for staff to see; the score stands."""
+    grader = Grader(assignment, zygote)
+    monkeypatch.setattr(grader._recogniser, "matching", lambda *_: 1 / 0)
+    document = grader.grade(attention(scale=""), Options(["attention"])).document
+    assert "ZeroDivisionError" in document["extra_data"]["recognition_error"]
+    assert document["extra_data"]["grader_error"] is False
+    assert document["score"] > 0

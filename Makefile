@@ -10,7 +10,7 @@ ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: grade test lint bench record clean
+.PHONY: grade test lint audit mutate bench record clean
 
 grade: $(VENV)/ready ## grade one submission, a folder or a zip: SUBMISSION=… JSON=…
 	$(RUN) -m grader grade "$(SUBMISSION)" --json "$(JSON)" $(ARGS)
@@ -22,6 +22,13 @@ lint: $(VENV)/ready ## style, types
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
+
+audit: $(VENV)/ready ## grade the grader: every known right and wrong submission, all of them twice
+	$(RUN) -m grader audit $(ARGS)
+
+mutate: $(VENV)/ready ## let cosmic-ray mutate the reference; every survivor must be explained
+	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[mutate]"
+	$(RUN) -m grader mutate $(ARGS)
 
 bench: $(VENV)/ready ## what grading costs beside the student's own code
 	$(RUN) -m tests.bench.grading $(ARGS)

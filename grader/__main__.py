@@ -67,6 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--only", action="append", default=[], metavar="NAME", help="only this subject")
     audit.set_defaults(command=_audit)
 
+    mutate = commands.add_parser("mutate", help="let a tool mutate the reference, and kill what it makes")
+    mutate.add_argument(
+        "--jobs", type=int, metavar="N", help="so many at a time (as many as there are cores)"
+    )
+    mutate.set_defaults(command=_mutate)
+
     record = commands.add_parser("record", help="draw the cases of all families again")
     record.set_defaults(command=_record)
     return parser
@@ -132,20 +138,42 @@ def _check(options: argparse.Namespace) -> int:
 def _audit(options: argparse.Namespace) -> int:
     if options.json is not None:
         _writable(options.json)
-    for name in ("jobs", "again"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name} must be at least 1, got {value}")
 
     from grader import pool, report
     from grader.audit import audit
 
-    found = audit(jobs=options.jobs or pool.usable_cores(), again=options.again, only=options.only)
+    found = audit(
+        jobs=_positive("jobs", options.jobs if options.jobs is not None else pool.usable_cores()),
+        again=_positive("again", options.again),
+        only=options.only,
+        tell=lambda done, all_of_them: print(f"\r{done} of {all_of_them}", end="", file=sys.stderr),
+    )
+    print(file=sys.stderr)
     for line in found.lines():
         print(line)
     if options.json is not None:
         report.write_atomically(options.json, report.to_json(found.to_json()))
     return EXIT_NOT_PASSED if found.problems else EXIT_OK
+
+
+def _mutate(options: argparse.Namespace) -> int:
+    from grader import pool
+    from grader.mutation import mutate
+
+    jobs = options.jobs if options.jobs is not None else pool.usable_cores()
+    found = mutate(jobs=_positive("jobs", jobs))
+    print(f"{found.tried} mutants, {len(found.unexplained)} survivors that are not explained")
+    for mutation in found.unexplained:
+        print(f"  {mutation.part}: {mutation.before}\n  {' ' * len(mutation.part)}  {mutation.after}")
+    for mutation in found.killed:
+        print(f"  listed as a survivor, but does not survive: {mutation.after}")
+    return EXIT_NOT_PASSED if found.unexplained or found.killed else EXIT_OK
+
+
+def _positive(name: str, value: int) -> int:
+    if value < 1:
+        raise InputError(f"--{name} must be at least 1, got {value}")
+    return value
 
 
 def _record(_options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from grader import mutation
 from grader.assignment import Assignment, load_assignment
 from grader.grading import REFERENCE, Options
 from grader.intake import InputError, SubmissionFiles, read_submission
@@ -144,13 +145,20 @@ def subjects(assignment: Assignment) -> Iterator[Subject]:
         yield Subject(f"{mutant.part}/{mutant.slug}", "mutant", mutant.files, tuple(touched), mutant)
 
 
-def audit(*, jobs: int, again: int = 1, only: Sequence[str] = ()) -> Audit:
+def audit(
+    *,
+    jobs: int,
+    again: int = 1,
+    only: Sequence[str] = (),
+    tell: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Audit:
     """Grade everything and compare.
 
     Args:
         jobs: how many are graded at a time.
         again: every so many-th subject is graded a second time; 1 for all.
         only: names of the subjects to audit; empty for all.
+        tell: called after each with how many are done, and how many there are.
 
     Raises:
         InputError: `only` names what is not there.
@@ -167,14 +175,15 @@ def audit(*, jobs: int, again: int = 1, only: Sequence[str] = ()) -> Audit:
     first: dict[str, dict[str, Any]] = {}
     found = []
     with Pool(jobs) as pool:
-        for subject, document in zip(rounds, pool.grade(tasks), strict=True):
+        for done, (subject, document) in enumerate(zip(rounds, pool.grade(tasks), strict=True), start=1):
+            tell(done, len(rounds))
             if subject.name not in first:
                 first[subject.name] = document
                 found.append(_compare(assignment, subject, document))
             elif _without_times(document) != _without_times(first[subject.name]):
                 finding = next(one for one in found if one.subject is subject)
                 finding.problems.append(f"graded again: {_first_difference(document, first[subject.name])}")
-    return Audit(assignment, found)
+    return Audit(assignment, found, mutation.stale(assignment))
 
 
 def _compare(assignment: Assignment, subject: Subject, document: Mapping[str, Any]) -> Finding:
@@ -238,11 +247,12 @@ class Audit:
 
     assignment: Assignment
     findings: Sequence[Finding]
+    stale: Sequence[str] = ()
 
     @property
     def problems(self) -> list[str]:
         """All that is not as it should be, one line each."""
-        return [
+        return [*self.stale] + [
             f"{one.subject.kind} {one.subject.name}: {problem}"
             for one in self.findings
             for problem in one.problems

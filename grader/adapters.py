@@ -123,7 +123,7 @@ class Adapter:
         answer = Answer()
         for run in call.runs:
             inputs = {
-                name: tensor.clone().requires_grad_(tensor.is_floating_point())
+                name: tensor.clone().requires_grad_(tensor.is_floating_point() and call.input_gradients)
                 for name, tensor in run.tensors.items()
                 if not name.startswith("grad.")
             }
@@ -235,7 +235,7 @@ class Adapter:
         call: Call,
         modules: list[nn.Module],
         inputs: dict[str, torch.Tensor],
-        arguments: Mapping[str, bool],
+        arguments: Mapping[str, bool | None],
     ) -> dict[str, torch.Tensor]:
         """Chain the modules; of all but the last only the first output goes on."""
         target = call.target
@@ -243,7 +243,11 @@ class Adapter:
         taken = len(outputs)
         given = dict(arguments) | {n: t for n, t in inputs.items() if n not in target.inputs}
         options, keywords = _in_order(given, target.options, call.by_position)
-        watch = self._watch.forward(call.target.part, closely=call.seed % CLOSE_WATCH == 0)
+        watch = self._watch.forward(
+            call.target.part,
+            closely=call.seed % CLOSE_WATCH == 0,
+            below=call.seed % (4 * CLOSE_WATCH) == 0,
+        )
         with watch, self._student_code(f"{call.target.class_name}.forward"):
             for module in modules:
                 outputs = _outputs(module(*outputs[:taken], *options, **keywords), target)
@@ -290,6 +294,7 @@ class Adapter:
 def _reset_switches() -> None:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
+    torch.set_anomaly_enabled(False)
 
 
 def _in_order(

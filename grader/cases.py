@@ -33,6 +33,11 @@ class Case:
         return {}
 
     @property
+    def by_position(self) -> bool:
+        """Whether arguments are handed over by position, as far as they are the first ones."""
+        return self.seed % 8 >= 4
+
+    @property
     def weights(self) -> dict[str, torch.Tensor] | None:
         """Parameters by name; None where the contract has none."""
         return None
@@ -72,7 +77,8 @@ class Case:
             if value not in (False, "none") or name in _TOLD_ALWAYS
         ]
         mode = "train mode" if self.training else "eval mode"
-        return ", ".join([*told, f"seed={self.seed}", mode])
+        passed = ["arguments by position"] if self.by_position else []
+        return ", ".join([*told, f"seed={self.seed}", mode, *passed])
 
     def _generator(self, purpose: str) -> torch.Generator:
         mixed = self.seed
@@ -95,10 +101,22 @@ def _shown(value: Any) -> str:
 
 # --- attention -----------------------------------------------------------------------------------
 
-MASKS = ("none", "full", "shared", "keys", "one_row", "first", "last", "ones", "one_column")
-"""How a mask's shape meets the scores' ``(*lead, T_q, T_k)``: not given, all of it, ``(T_q, T_k)``,
-``(T_k,)``, ``(1, T_k)``, all of it with all leading dimensions 1 but the first, but the last, or with
-all of them 1, ``(T_q, 1)``."""
+MASKS = (
+    "none",
+    "full",
+    "shared",
+    "keys",
+    "one_row",
+    "padding",
+    "first",
+    "last",
+    "ones",
+    "one_column",
+    "columns",
+)
+"""How a mask's shape meets the scores' ``(*lead, T_q, T_k)``: not given; all of it; ``(T_q, T_k)``;
+``(T_k,)``; ``(1, T_k)``; one row for each of the first dimension; all of it with all leading dimensions
+1 but the first, but the last, or with all of them 1; ``(T_q, 1)``; ``(*lead, T_q, 1)``."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +174,8 @@ class AttentionCase(Case):
     @property
     def inputs(self) -> dict[str, Any]:
         given = {"q": self.q, "k": self.k, "v": self.v}
-        return given if self.blocked is None else given | {"mask": self.blocked}
+        # Without a mask, half of the cases leave it out and half hand over None.
+        return given if self.blocked is None and self.seed % 2 else given | {"mask": self.blocked}
 
     def _mask_shape(self) -> tuple[int, ...]:
         ones = [1] * len(self.lead)
@@ -165,17 +184,20 @@ class AttentionCase(Case):
             "shared": (self.T_q, self.T_k),
             "keys": (self.T_k,),
             "one_row": (1, self.T_k),
+            "padding": (*self.lead[:1], *ones[1:], 1, self.T_k),
             "first": (*self.lead[:1], *ones[1:], self.T_q, self.T_k),
             "last": (*ones[1:], *self.lead[-1:], self.T_q, self.T_k),
             "ones": (*ones, self.T_q, self.T_k),
             "one_column": (self.T_q, 1),
+            "columns": (*self.lead, self.T_q, 1),
         }[self.mask]
 
 
 # --- multi-head ----------------------------------------------------------------------------------
 
-PADDINGS = ("none", "right", "left", "scattered", "whole")
-"""Which positions are padding: none, the last ones, the first ones, any; or all of one sequence."""
+PADDINGS = ("none", "empty", "right", "left", "scattered", "whole")
+"""Which positions are padding: none; none, though there is a mask; the last ones; the first ones; any;
+all of one sequence."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +239,7 @@ class SequenceCase(Case):
             rows = self.coins("padding", self.B, self.T, probability=0.4)
             rows[:, self.seed % self.T] = False
             return rows
-        if self.padding != "none":
+        if self.padding in ("right", "left"):
             lengths = torch.randint(1, self.T + 1, (self.B,), generator=self._generator("padding"))
             if self.T > 1 and bool((lengths == self.T).all()):
                 lengths[0] = self.T - 1
@@ -234,7 +256,8 @@ class SequenceCase(Case):
     def masks(self) -> dict[str, Any]:
         """`causal` and, where there is padding, the padding mask, as `forward` takes them."""
         if self.padding == "none":
-            return {"causal": self.causal}
+            # Half of the cases leave the mask out, half hand over None.
+            return {"causal": self.causal} | ({} if self.seed % 2 else {"key_padding_mask": None})
         return {"causal": self.causal, "key_padding_mask": self.padded}
 
     @property

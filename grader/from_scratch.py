@@ -12,7 +12,7 @@ import ast
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.loader import PACKAGE, SubmissionModules
 from grader.submission import Use
@@ -54,9 +55,7 @@ FORBIDDEN_NAMES = frozenset(
 )
 """Names in torch whose use is not from scratch."""
 
-FORBIDDEN_MODULES = frozenset(
-    {"torch.nn.attention.flex_attention", "torch.nn.attention.varlen", "torch.nn.modules.transformer"}
-)
+FORBIDDEN_MODULES = frozenset({"torch.nn.attention.flex_attention", "torch.nn.attention.varlen"})
 
 
 # --- in the source -------------------------------------------------------------------------------
@@ -64,9 +63,17 @@ FORBIDDEN_MODULES = frozenset(
 
 @dataclass
 class _Scope:
-    """What one function, class or module body names and uses."""
+    """What one function, class or module body names and uses.
+
+    Attributes:
+        attributes: names that stand behind a dot.
+        methods: of a class, those that nobody calls by just having an instance: they count where their
+            name stands behind a dot.
+    """
 
     names: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+    methods: dict[str, _Scope] = field(default_factory=dict)
     uses: list[tuple[int, str]] = field(default_factory=list)
     imports: dict[str, str] = field(default_factory=dict)
 
@@ -114,6 +121,8 @@ class _Reader:
         }
         waiting: list[tuple[str, str | None]] = [(path, None), (path, class_names[part])]
         seen: set[tuple[str, str | None]] = set()
+        attributes: set[str] = set()
+        dormant: list[tuple[_Source, str, _Scope]] = []
         while waiting:
             node = waiting.pop()
             if node in seen or node in others:
@@ -123,10 +132,16 @@ class _Reader:
             if source is None:
                 continue
             scope = source.body if node[1] is None else source.scopes.get(node[1])
-            if scope is None:
-                continue
-            yield from ((source.path, line, operator) for line, operator in scope.uses)
-            waiting += self._named_by(source, scope)
+            awake = [] if scope is None else [(source, scope)]
+            while awake:
+                source, scope = awake.pop()
+                for line, operator in scope.uses:
+                    yield source.path, line, operator
+                waiting += self._named_by(source, scope)
+                attributes |= scope.attributes
+                dormant += [(source, name, method) for name, method in scope.methods.items()]
+                awake += [(of, method) for of, name, method in dormant if name in attributes]
+                dormant = [one for one in dormant if one[1] not in attributes]
 
     def _named_by(self, source: _Source, scope: _Scope) -> Iterator[tuple[str, str | None]]:
         part_paths = set(self._modules.parts.values())
@@ -186,11 +201,30 @@ def _read(path: str, tree: ast.Module) -> _Source:
     for statement in rest:
         _ScopeReader(source, source.body).visit(statement)
     for definition in definitions:
-        _ScopeReader(source, source.scopes[definition.name]).visit(definition)
+        scope = source.scopes[definition.name]
+        if isinstance(definition, ast.ClassDef):
+            _read_class(source, scope, definition)
+        else:
+            _ScopeReader(source, scope).visit(definition)
     return source
 
 
-_DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+def _read_class(source: _Source, scope: _Scope, definition: ast.ClassDef) -> None:
+    reader = _ScopeReader(source, scope)
+    for node in [*definition.decorator_list, *definition.bases, *definition.keywords, *definition.body]:
+        if isinstance(node, _FUNCTION) and not _runs_by_itself(node.name):
+            method = scope.methods.setdefault(node.name, _Scope(imports=scope.imports))
+            _ScopeReader(source, method).visit(node)
+        else:
+            reader.visit(node)
+
+
+def _runs_by_itself(method: str) -> bool:
+    return method == "forward" or (method.startswith("__") and method.endswith("__"))
+
+
+_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITION = (*_FUNCTION, ast.ClassDef)
 
 
 def _imported_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -243,11 +277,15 @@ class _ScopeReader(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         dotted = _dotted(node)
         if dotted is None:
+            self._scope.attributes.add(node.attr)
             self.generic_visit(node)
         else:
             self._note(dotted, node.lineno)
 
     def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+            self._visit_all(node.args[:1])  # to ask for a class is not to use it
+            return
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
             owner, name = _dotted(node.args[0]), node.args[1]
@@ -273,6 +311,7 @@ class _ScopeReader(ast.NodeVisitor):
 
     def _note(self, dotted: str, line: int) -> None:
         self._scope.names.add(dotted)
+        self._scope.attributes |= {*dotted.split(".")[1:]}
         operator = _forbidden(self._source, self._scope, dotted)
         if operator is not None:
             self._scope.uses.append((line, operator))
@@ -340,9 +379,10 @@ _FUNCTIONS = _forbidden_functions()
 class OperatorWatch:
     """Notes every call of a forbidden operator, with the line of the submission that made it.
 
-    Two ways together: the operators' entry points in torch's modules are wrapped while the watch is
+    Several ways together: the operators' entry points in torch's modules are wrapped while the watch is
     on, which costs nothing until one is called; and a function mode sees whatever reaches torch by
-    another way, which makes a forward half as slow again, so that it is on in a part of the calls.
+    another way, which makes a forward half as slow again, so that it is on in a part of the calls; and in
+    fewer still a dispatch mode sees what compiled code asks of torch's core.
 
     Args:
         modules: the submission, to tell its frames from torch's.
@@ -375,13 +415,19 @@ class OperatorWatch:
                 setattr(owner, attribute, function)
 
     @contextmanager
-    def forward(self, part: str, *, closely: bool) -> Iterator[None]:
-        """Watch one forward of a part, with the function mode if `closely`."""
+    def forward(self, part: str, *, closely: bool, below: bool) -> Iterator[None]:
+        """Watch one forward of a part.
+
+        Args:
+            closely: with the function mode.
+            below: with the dispatch mode, too, which sees what compiled code calls.
+        """
         self._part = part
-        if not closely:
-            yield
-            return
-        with _FunctionWatch(self):
+        with ExitStack() as stack:
+            if closely:
+                stack.enter_context(_FunctionWatch(self))
+            if below:
+                stack.enter_context(_DispatchWatch(self))
             yield
 
     def note(self, operator: str) -> None:
@@ -427,4 +473,22 @@ class _FunctionWatch(TorchFunctionMode):
         operator = _FUNCTIONS.get(func)
         if operator is not None:
             self._watch.note(operator)
+        return func(*args, **(kwargs or {}))
+
+
+class _DispatchWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, watch: OperatorWatch) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._watch = watch
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        name = getattr(func, "_opname", "")
+        if name in FORBIDDEN_NAMES:
+            self._watch.note(f"torch.ops.aten.{name}")
         return func(*args, **(kwargs or {}))

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
-from grader.cases import CASE_CLASSES, MASKS, AttentionCase, BlockCase, Case, MultiHeadCase
+from grader.cases import CASE_CLASSES, MASKS, PADDINGS, AttentionCase, BlockCase, Case, MultiHeadCase
 
 CASES_FILE = Path(__file__).with_name("cases.json")
 RECORD_SEED = 3
@@ -199,7 +199,7 @@ def attention_cases(
     Args:
         equal: sizes that coincide; all others are pairwise distinct.
         ones: sizes that are 1.
-        batch_of_one: the first leading dimension is 1.
+        batch_of_one: one of the leading dimensions is 1.
         long: with T_q and T_k between 67 and 80.
         any_sizes: all sizes from 1 up, in any relation.
     """
@@ -217,10 +217,10 @@ def attention_cases(
     sizes |= dict.fromkeys(ones, 1)
     mask = draw(st.sampled_from(masks))
     several = mask in ("first", "last", "ones")  # only then do these differ from other kinds
-    fewest, most = 2 if several else int(batch_of_one), 2 if long else 3
+    fewest, most = 2 if several else int(batch_of_one or mask == "padding"), 2 if long else 3
     lead = draw(st.lists(st.integers(smallest, 2 if long else 4), min_size=fewest, max_size=most))
     if batch_of_one:
-        lead[0] = 1
+        lead[draw(st.integers(0, len(lead) - 1))] = 1
     return AttentionCase(
         training=draw(st.booleans()), seed=draw(_SEEDS), lead=tuple(lead), mask=mask, dead=dead, **sizes
     )
@@ -241,6 +241,7 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
         "d_head=d_v": (kind(equal=("d_head", "d_v")), 1),
         "T_q=1": (kind(ones=("T_q",)), 2),
         "d_head=1": (kind(ones=("d_head",)), 1),
+        "d_v=1": (kind(ones=("d_v",)), 1),
         "batch of one": (kind(batch_of_one=True), 2),
         "long": (kind(long=True), 1),
     }
@@ -249,9 +250,9 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     return Family(kinds, kind(any_sizes=True))
 
 
-_ALIVE = tuple(mask for mask in MASKS if mask != "one_column")
+_ALIVE = tuple(mask for mask in MASKS if mask not in ("one_column", "columns"))
 _ALIVE_MASKED = tuple(mask for mask in _ALIVE if mask != "none")
-_DEAD = ("full", "shared", "first", "one_column")
+_DEAD = tuple(mask for mask in MASKS if mask != "none")
 
 
 def _mixed_attention_family() -> Family:
@@ -302,6 +303,12 @@ def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -
         sizes["d_head"] = 1
     elif coincidence == "H=d_head":
         sizes["d_head"] = sizes["n_heads"]
+    elif coincidence == "T=D":
+        sizes["T"] = sizes["n_heads"] * sizes["d_head"]
+    elif coincidence == "H=8":
+        sizes |= {"n_heads": 8, "d_head": 2}
+    elif coincidence == "D=1":
+        sizes |= {"n_heads": 1, "d_head": 1}
     elif coincidence.endswith("=1"):
         sizes[{"B": "B", "T": "T", "H": "n_heads"}[coincidence[0]]] = 1
     return sizes
@@ -340,14 +347,16 @@ def block_cases(
     """Draw block cases."""
     # The norms of one or two features are constants, or signs: no property would be left.
     sizes = draw(sequence_sizes(coincidence=coincidence).filter(lambda s: s["n_heads"] * s["d_head"] > 2))
-    taken = {*sizes.values(), sizes["n_heads"] * sizes["d_head"]}
+    D = sizes["n_heads"] * sizes["d_head"]
+    widths = st.integers(3, 20).filter(lambda size: size not in {*sizes.values(), D})
+    widths = {"F=D": st.just(D), "wide": st.integers(65, 70)}.get(coincidence, widths)
     return BlockCase(
         training=draw(st.booleans()),
         seed=draw(_SEEDS),
         padding=draw(st.sampled_from(paddings)),
         causal=draw(st.sampled_from(causal)),
         sharp=False,
-        d_ff=draw(st.integers(3, 20).filter(lambda size: size not in taken)),
+        d_ff=draw(widths),
         norm_first=draw(st.sampled_from(norm_first)),
         small=small,
         **sizes,
@@ -364,16 +373,23 @@ _COINCIDENCES = {
     "H=1": 2,
     "H=D": 2,
     "H=d_head": 1,
+    "T=D": 1,
+    "H=8": 1,
     "long": 1,
 }
 
 
 def _sequence_family(cases: Callable[..., Cases], *, without: tuple[str, ...] = (), **options: Any) -> Family:
+    own = {"F=D": 1, "wide": 1} if cases is block_cases else {"D=1": 1}
     kinds = {
         name: (cases(coincidence=name, **options), count)
-        for name, count in _COINCIDENCES.items()
+        for name, count in (_COINCIDENCES | own).items()
         if name not in without
     }
+    if "whole" in options.get("paddings", ()):
+        # A single position that is padding: by itself it would hardly ever be drawn.
+        lone = cases(coincidence="T=1", **(options | {"paddings": ("whole",)}))
+        kinds["T=1, padded"] = (lone, 1)
     return Family(kinds, cases(coincidence="any", **options))
 
 
@@ -400,17 +416,17 @@ FAMILIES: dict[str, Family] = {
         paddings=_PADDED,
         causal=_ANY,
     ),
+    "multi_head_sharp": Family(
+        {"sharp": (multi_head_cases(sharp=True, paddings=("none", *_PADDED), causal=_ANY), 12)},
+        multi_head_cases(coincidence="any", sharp=True, paddings=("none", *_PADDED), causal=_ANY),
+    ),
     "multi_head_dead": _sequence_family(
         multi_head_cases, paddings=("left", "scattered", "whole"), without=("T=1",)
     ),
-    "multi_head_mixed": _sequence_family(multi_head_cases, paddings=("none", *_PADDED, "whole"), causal=_ANY),
+    "multi_head_mixed": _sequence_family(multi_head_cases, paddings=PADDINGS, causal=_ANY),
     "block": _sequence_family(block_cases),
-    "block_mixed": _sequence_family(block_cases, paddings=("none", *_PADDED), causal=_ANY),
-    "block_pre_norm": _sequence_family(
-        block_cases, paddings=("none", *_PADDED), causal=_ANY, norm_first=(True,)
-    ),
-    "block_post_norm": _sequence_family(
-        block_cases, paddings=("none", *_PADDED), causal=_ANY, norm_first=(False,)
-    ),
+    "block_mixed": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY),
+    "block_pre_norm": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(True,)),
+    "block_post_norm": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(False,)),
     "block_small": _sequence_family(block_cases, small=True, without=("long",)),
 }

@@ -65,7 +65,7 @@ class Run:
     """
 
     tensors: Tensors
-    arguments: Mapping[str, bool] = field(default_factory=dict)
+    arguments: Mapping[str, bool | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ class Call:
         runs: the forwards, all on one instance, in this order.
         depth: how many instances are chained, each fed with the output of the one before; their
             weights are named ``0.NAME``, ``1.NAME``, ...
+        input_gradients: of ``gradients``: the inputs, too, ask for theirs.
         by_position: hand arguments over by position, as far as they are the first ones, not by name.
     """
 
@@ -95,6 +96,7 @@ class Call:
     seed: int = 0
     depth: int = 1
     by_position: bool = False
+    input_gradients: bool = True
 
 
 @dataclass(frozen=True)

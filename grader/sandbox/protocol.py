@@ -33,6 +33,7 @@ def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
         "seed": call.seed,
         "depth": call.depth,
         "by_position": call.by_position,
+        "input_gradients": call.input_gradients,
     }
     tensors = {f"w/{name}": tensor for name, tensor in (call.weights or {}).items()}
     for index, run in enumerate(call.runs):
@@ -57,6 +58,7 @@ def unpack_call(head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) ->
         seed=head["seed"],
         depth=head["depth"],
         by_position=head["by_position"],
+        input_gradients=head["input_gradients"],
     )
 
 

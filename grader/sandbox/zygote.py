@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -164,6 +165,8 @@ def _warm_up() -> None:
     import torch
 
     torch.set_num_threads(1)
+    # Some of torch's modules ask for it when they are imported; a worker cannot try out where it may write.
+    tempfile.tempdir = "/tmp"  # noqa: S108 - nothing is written there
     import grader.sandbox.worker  # noqa: F401 - workers find it in memory
 
     layer = torch.nn.Linear(2, 2)

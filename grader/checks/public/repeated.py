@@ -35,8 +35,8 @@ def expect_repeatable(
             law = "is the same in a later call with the same arguments"
             note = "calls with other sizes and masks lie in between"
             expect.identical(again.by_name[name], tensor, name, law, note=note)
-        law = "is the same in train and in eval mode, whatever was called before"
-        expect.identical(fresh.by_name[name], tensor, name, law, note="on a second instance")
+        law = "what it is in the other mode, whatever was called before"
+        expect.close(fresh.by_name[name], tensor, name, law, note="on a second instance")
     changed = [name for name in tensors if name in first.changed]
     expect.that(
         not changed, "no argument is changed in place", f"after the call {', '.join(changed)} differs"

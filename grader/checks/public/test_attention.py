@@ -24,6 +24,13 @@ def test_shapes(attention: PartClient, case: AttentionCase) -> None:
     attention.forward(case, **case.inputs)  # the client compares the shapes
 
 
+@on_cases("attention_plain", look_at="attention.py, ScaledDotProductAttention: it has nothing to learn")
+def test_parameters(attention: PartClient, case: AttentionCase) -> None:
+    """There are no parameters."""
+    names = [fact.name for fact in attention.parameters(case)]
+    expect.that(not names, "the module has no parameters", f"it has {', '.join(names[:5])}")
+
+
 @on_cases("attention_mixed", look_at=f"{FORWARD}: tensors made on the way need the dtype of q")
 def test_dtype(attention: PartClient, case: AttentionCase) -> None:
     """float32 in gives float32 out, float64 in gives float64 out."""

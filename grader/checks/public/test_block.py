@@ -137,8 +137,9 @@ def test_constant_shift(block: PartClient, case: BlockCase) -> None:
 
     before, after = block.forwards(case, [{"x": case.x}, {"x": case.x + shift}], **case.masks)
 
-    law = "the output before, plus the constant"
-    expect.close(after.output, before.output + shift, "output", law, note="x + c, c for each position")
+    law, note = "the output before, plus the constant", "x + c, c for each position"
+    # A norm that computes in float32 inside loses more where the mean is large.
+    expect.close(after.output, before.output + shift, "output", law, tolerance=5e-4, note=note)
 
 
 @on_cases("block_mixed", look_at=f"{CLASS}: ffn and norms work on the last axis, the features")

@@ -20,6 +20,9 @@ from grader.submission import TimedOut
 LONG = 1030
 """Positions; more than a mask that was made once for 1024 of them has."""
 
+FAR = 300
+"""Positions of the sequence in which the future is edited far out."""
+
 CLASS = "multi_head.py, MultiHeadSelfAttention"
 FORWARD = f"{CLASS}.forward"
 
@@ -96,6 +99,19 @@ def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> Non
                 f"is the same after an edit of x[:, {t + 1}:]",
             )
     expect.finite(before.output, "output")
+    if case.T > 60:
+        _expect_causal_far_out(multi_head, replace(case, B=1, T=FAR, n_heads=1, d_head=2, padding="none"))
+
+
+def _expect_causal_far_out(multi_head: PartClient, case: MultiHeadCase) -> None:
+    cuts = [FAR // 3, FAR // 2, FAR - 3]
+    edits = [case.edited(torch.arange(FAR) > t) for t in cuts]
+    with contextlib.suppress(TimedOut):  # slow is not wrong
+        before, *after = multi_head.forwards(case, [{"x": x} for x in (case.x, *edits)])
+        for t, edited in zip(cuts, after, strict=True):
+            law, note = f"is the same after an edit of x[:, {t + 1}:]", f"T={FAR}"
+            name = f"output[:, :{t + 1}]"
+            expect.identical(edited.output[:, : t + 1], before.output[:, : t + 1], name, law, note=note)
 
 
 @on_cases(
@@ -233,6 +249,16 @@ def test_batch_independence(multi_head: PartClient, case: MultiHeadCase) -> None
     for b, single in enumerate(alone):
         law = "what the sequence gives in a batch of its own"
         expect.close(batch.output[b], single.output[0], f"output[{b}]", law)
+
+
+@on_cases("multi_head_sharp", look_at=f"{FORWARD}: nothing cuts off large scores; blocked ones are -inf")
+def test_huge_scores(multi_head: PartClient, case: MultiHeadCase) -> None:
+    """With scores of about 1e5 the output still equals torch's multi-head attention."""
+    output = multi_head.forward(case, x=case.x, weights=case.weights, **case.masks).output
+
+    expected = oracles.multi_head(case.x, case.weights, case.n_heads, case.seen)
+    # Scores computed in float32 are off by a hundredth, which matters where two are nearly equal.
+    expect.close(output, expected, "output", "torch's multi-head attention", tolerance=1e-3)
 
 
 @on_cases("multi_head_mixed", look_at=f"{FORWARD} and attention.py", own_parts=True)

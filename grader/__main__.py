@@ -64,6 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument(
         "--again", type=int, default=1, metavar="N", help="grade every N-th a second time (1: all of them)"
     )
+    audit.add_argument(
+        "--whole",
+        type=int,
+        default=1,
+        metavar="N",
+        help="grade every N-th mutant in all its parts, of the others what they name (1: all)",
+    )
     audit.add_argument("--only", action="append", default=[], metavar="NAME", help="only this subject")
     audit.set_defaults(command=_audit)
 
@@ -145,6 +152,7 @@ def _audit(options: argparse.Namespace) -> int:
     found = audit(
         jobs=_positive("jobs", options.jobs if options.jobs is not None else pool.usable_cores()),
         again=_positive("again", options.again),
+        whole=_positive("whole", options.whole),
         only=options.only,
         tell=lambda done, all_of_them: print(f"\r{done} of {all_of_them}", end="", file=sys.stderr),
     )

@@ -243,11 +243,7 @@ class Adapter:
         taken = len(outputs)
         given = dict(arguments) | {n: t for n, t in inputs.items() if n not in target.inputs}
         options, keywords = _in_order(given, target.options, call.by_position)
-        watch = self._watch.forward(
-            call.target.part,
-            closely=call.seed % CLOSE_WATCH == 0,
-            below=call.seed % (4 * CLOSE_WATCH) == 0,
-        )
+        watch = self._watch.forward(call.target.part, closely=call.seed % CLOSE_WATCH == 0)
         with watch, self._student_code(f"{call.target.class_name}.forward"):
             for module in modules:
                 outputs = _outputs(module(*outputs[:taken], *options, **keywords), target)

@@ -11,7 +11,7 @@ import copy
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ class Subject:
     Attributes:
         kind: ``reference``, ``starter``, ``mutant`` or ``alternative``.
         parts: the parts to grade; those that it cannot touch are left out.
+        briefly: of a mutant, only the checks that it names.
     """
 
     name: str
@@ -73,6 +74,15 @@ class Subject:
     files: SubmissionFiles
     parts: tuple[str, ...]
     mutant: Mutant | None = None
+    briefly: bool = False
+
+    @property
+    def job(self) -> Job:
+        """What is graded of it."""
+        if self.briefly and self.mutant is not None:
+            brief = Options((self.mutant.part,), simplify=False, checks=self.mutant.fails, recognise=False)
+            return Job(self.files, brief)
+        return Job(self.files, Options(self.parts, simplify=False))
 
 
 @dataclass
@@ -149,6 +159,7 @@ def audit(
     *,
     jobs: int,
     again: int = 1,
+    whole: int = 1,
     only: Sequence[str] = (),
     tell: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Audit:
@@ -157,6 +168,8 @@ def audit(
     Args:
         jobs: how many are graded at a time.
         again: every so many-th subject is graded a second time; 1 for all.
+        whole: every so many-th mutant is graded in all its parts, and must be recognised; of the others
+            only the checks that they name. 1 for all.
         only: names of the subjects to audit; empty for all.
         tell: called after each with how many are done, and how many there are.
 
@@ -169,9 +182,13 @@ def audit(
         if name not in {one.name for one in known}:
             raise InputError(f"--only must name a subject of the audit, got {name}")
     chosen = [one for one in known if not only or one.name in only]
+    chosen = [
+        replace(one, briefly=one.mutant is not None and position % whole > 0)
+        for position, one in enumerate(chosen)
+    ]
     # The second time in reverse order: nothing may depend on what was graded before.
     rounds = [*chosen, *reversed(chosen[::again])]
-    tasks = [Job(one.files, Options(one.parts, simplify=False)) for one in rounds]
+    tasks = [one.job for one in rounds]
     first: dict[str, dict[str, Any]] = {}
     found = []
     with Pool(jobs) as pool:
@@ -201,17 +218,15 @@ def _compare(assignment: Assignment, subject: Subject, document: Mapping[str, An
         if others:
             say(f"every row must be not_implemented, got {_list(others)}")
     if subject.mutant is not None:
-        _compare_mutant(assignment, subject.mutant, document, failed, finding)
+        _compare_mutant(assignment, subject, document, finding)
     return finding
 
 
 def _compare_mutant(
-    assignment: Assignment,
-    mutant: Mutant,
-    document: Mapping[str, Any],
-    failed: Sequence[str],
-    finding: Finding,
+    assignment: Assignment, subject: Subject, document: Mapping[str, Any], finding: Finding
 ) -> None:
+    mutant, failed = subject.mutant, finding.failed
+    assert mutant is not None  # noqa: S101 - only called for one
     survived = [check for check in mutant.fails if check not in failed]
     if survived or not mutant.fails:
         finding.problems.append(f"must fail {_list(survived) or 'some check, but names none'}")
@@ -223,7 +238,7 @@ def _compare_mutant(
     if strangers:
         finding.problems.append(f"is charged in other parts: {_list(strangers)}")
     named = [entry["misconception"] for entry in document["extra_data"]["recognised"]]
-    wanted = [mutant.misconception] if mutant.misconception else []
+    wanted = [mutant.misconception] if mutant.misconception and not subject.briefly else []
     if wanted and named != wanted:
         finding.problems.append(f"must be recognised as {wanted[0]}, got {_list(named) or 'nothing'}")
 
@@ -259,7 +274,7 @@ class Audit:
         ]
 
     def caught_by(self) -> dict[str, list[str]]:
-        """For each check the mutants of its part that it catches."""
+        """For each check the mutants of its part that it catches; of what was graded briefly, no word."""
         found: dict[str, list[str]] = defaultdict(list)
         for check, entry in self.assignment.checks.items():
             for one in self._mutants():
@@ -277,7 +292,7 @@ class Audit:
         return found
 
     def _mutants(self) -> Iterator[Any]:
-        return (one for one in self.findings if one.subject.mutant is not None)
+        return (one for one in self.findings if one.subject.mutant is not None and not one.subject.briefly)
 
     def lines(self) -> Iterator[str]:
         """The matrix, read by checks, and the problems."""

@@ -173,6 +173,7 @@ class PartClient:
             operation,
             config=case.config,
             weights=case.weights if weights is None else weights,
+            weights_name=(case, dtype or self.dtype) if weights is None or weights is case.weights else None,
             weights_required=weights is not None,
             runs=runs,
             training=case.training if training is None else training,
@@ -193,7 +194,8 @@ class PartClient:
                 raise
             if not _DTYPE_COMPLAINT.search(error.sentence):
                 raise
-            answer = self._submission.call(_as_dtype(replace(call, dtype=torch.float32)))
+            again = replace(call, dtype=torch.float32, weights_name=None)
+            answer = self._submission.call(_as_dtype(again))
             self.dtype = torch.float32
         if call.runs and len(answer.runs) != len(call.runs):
             raise Died("the worker's answer has not as many runs as were asked for")

@@ -12,7 +12,7 @@ import ast
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -20,7 +20,6 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.loader import PACKAGE, SubmissionModules
 from grader.submission import Use
@@ -379,10 +378,9 @@ _FUNCTIONS = _forbidden_functions()
 class OperatorWatch:
     """Notes every call of a forbidden operator, with the line of the submission that made it.
 
-    Several ways together: the operators' entry points in torch's modules are wrapped while the watch is
+    Two ways together: the operators' entry points in torch's modules are wrapped while the watch is
     on, which costs nothing until one is called; and a function mode sees whatever reaches torch by
-    another way, which makes a forward half as slow again, so that it is on in a part of the calls; and in
-    fewer still a dispatch mode sees what compiled code asks of torch's core.
+    another way, which makes a forward half as slow again, so that it is on in a part of the calls.
 
     Args:
         modules: the submission, to tell its frames from torch's.
@@ -415,19 +413,13 @@ class OperatorWatch:
                 setattr(owner, attribute, function)
 
     @contextmanager
-    def forward(self, part: str, *, closely: bool, below: bool) -> Iterator[None]:
-        """Watch one forward of a part.
-
-        Args:
-            closely: with the function mode.
-            below: with the dispatch mode, too, which sees what compiled code calls.
-        """
+    def forward(self, part: str, *, closely: bool) -> Iterator[None]:
+        """Watch one forward of a part, with the function mode if `closely`."""
         self._part = part
-        with ExitStack() as stack:
-            if closely:
-                stack.enter_context(_FunctionWatch(self))
-            if below:
-                stack.enter_context(_DispatchWatch(self))
+        if not closely:
+            yield
+            return
+        with _FunctionWatch(self):
             yield
 
     def note(self, operator: str) -> None:
@@ -473,22 +465,4 @@ class _FunctionWatch(TorchFunctionMode):
         operator = _FUNCTIONS.get(func)
         if operator is not None:
             self._watch.note(operator)
-        return func(*args, **(kwargs or {}))
-
-
-class _DispatchWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, watch: OperatorWatch) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._watch = watch
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        name = getattr(func, "_opname", "")
-        if name in FORBIDDEN_NAMES:
-            self._watch.note(f"torch.ops.aten.{name}")
         return func(*args, **(kwargs or {}))

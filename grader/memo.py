@@ -48,8 +48,9 @@ class Memo:
 
 
 def _key(call: Call) -> bytes:
-    head, tensors = pack_call(call)
-    digest = hashlib.blake2b(json.dumps(head, sort_keys=True).encode(), digest_size=16)
+    head, tensors = pack_call(call, send=call.weights_name is None)
+    named = json.dumps(head, sort_keys=True) + repr(call.weights_name)
+    digest = hashlib.blake2b(named.encode(), digest_size=16)
     for name, tensor in tensors.items():
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor_bytes(tensor))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -64,6 +65,15 @@ def _start() -> None:
     from grader.grading import Grader
 
     _grader = Grader(load_assignment(), zygote)
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # noqa: S101 - this is a child
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
+    """End this process when its parent is gone, however that went; the zygote and the workers follow."""
+    parent.join()
+    os._exit(1)
 
 
 def _grade(job: Job) -> dict[str, Any]:

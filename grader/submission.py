@@ -6,7 +6,7 @@ the reference, cannot be told from the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Protocol
@@ -76,6 +76,7 @@ class Call:
         operation: ``load``, ``construct``, ``parameters``, ``forward`` or ``gradients``.
         config: the constructor's arguments by name.
         weights: parameters to load by name; None keeps the student's own initialisation.
+        weights_name: equal names mean equal weights, which then need not be sent again; None for none.
         weights_required: answer with `WrongParameters` when `weights` do not fit. Otherwise the
             student's own initialisation, drawn under `seed`, stays.
         runs: the forwards, all on one instance, in this order.
@@ -89,6 +90,7 @@ class Call:
     operation: str
     config: Mapping[str, int | bool] = field(default_factory=dict)
     weights: Tensors | None = None
+    weights_name: Hashable = None
     weights_required: bool = False
     runs: Sequence[Run] = ()
     training: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -76,6 +76,7 @@ class SandboxSubmission:
         self._channel: Channel | None = None
         self._loaded: dict[str, SubmissionError | None] = {}
         self._restarts = 0
+        self._kept: dict[Hashable, int] = {}
         self._output = bytearray()
         self._uses: dict[Use, None] = {}
 
@@ -139,8 +140,12 @@ class SandboxSubmission:
     # --- the worker ------------------------------------------------------------------------------
 
     def _ask(self, head: dict[str, Any], call: Call) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        head["call"], tensors = pack_call(call)
         channel = self._channel or self._start_worker()
+        kept, send = None, True
+        if call.weights is not None and call.weights_name is not None:
+            send = call.weights_name not in self._kept
+            kept = self._kept.setdefault(call.weights_name, len(self._kept))
+        head["call"], tensors = pack_call(call, kept, send=send)
         return self._exchange(channel, head, tensors)
 
     def _exchange(
@@ -168,6 +173,7 @@ class SandboxSubmission:
         self._restarts += 1
         process = self._workers.spawn(self._limits, preload=self._source.preload)
         channel = self._channel = Channel(process)
+        self._kept = {}
         paths = list(self._source.files)
         opening = {
             "files": paths,

@@ -17,8 +17,13 @@ from grader.wire import DTYPES, MalformedFrame
 Tensors = dict[str, torch.Tensor]
 
 
-def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
-    """Flatten a call into JSON and named tensors; `unpack_call` undoes it."""
+def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tuple[dict[str, Any], Tensors]:
+    """Flatten a call into JSON and named tensors; `unpack_call` undoes it.
+
+    Args:
+        kept: under which number the other side keeps the weights, if it does.
+        send: the weights go along; otherwise the other side has them under that number.
+    """
     target = call.target
     head = {
         "target": [target.part, target.class_name],
@@ -26,6 +31,7 @@ def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
         "operation": call.operation,
         "config": dict(call.config),
         "weights": call.weights is not None,
+        "kept": kept,
         "weights_required": call.weights_required,
         "runs": [dict(run.arguments) for run in call.runs],
         "training": call.training,
@@ -35,17 +41,26 @@ def pack_call(call: Call) -> tuple[dict[str, Any], Tensors]:
         "by_position": call.by_position,
         "input_gradients": call.input_gradients,
     }
-    tensors = {f"w/{name}": tensor for name, tensor in (call.weights or {}).items()}
+    weights = call.weights if send and call.weights is not None else {}
+    tensors = {f"w/{name}": tensor for name, tensor in weights.items()}
     for index, run in enumerate(call.runs):
         tensors |= {f"{index}/{name}": tensor for name, tensor in run.tensors.items()}
     return head, tensors
 
 
-def unpack_call(head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> Call:
-    """Rebuild the call that `pack_call` flattened."""
+def unpack_call(
+    head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], kept: dict[int, Tensors]
+) -> Call:
+    """Rebuild the call that `pack_call` flattened.
+
+    Args:
+        kept: weights by number, of the calls before; takes those of this one.
+    """
     part, class_name = head["target"]
     config, inputs, options, outputs = map(tuple, head["names"])
     weights = _group(tensors, "w")
+    if head["kept"] is not None:
+        weights = kept.setdefault(head["kept"], weights)
     return Call(
         target=Target(part, class_name, config, inputs, options, outputs),
         operation=head["operation"],

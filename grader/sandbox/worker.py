@@ -39,13 +39,14 @@ def serve(
     write(encode(call_id, {"opened": opened}, {}))
 
     hide_harness()
+    kept: dict[int, dict[str, torch.Tensor]] = {}
     adapter = Adapter(modules, stand_ins=from_json(head["open"]["stand_ins"]))
     with adapter.ready():
         while True:
             call_id, head, tensors = _receive(read)
             reported = len(adapter.uses)
             try:
-                reply, body = pack_answer(adapter.answer(unpack_call(head["call"], tensors)))
+                reply, body = pack_answer(adapter.answer(unpack_call(head["call"], tensors, kept)))
             except SubmissionError as error:
                 reply, body = pack_error(error), {}
             reply["uses"] = pack_uses(list(adapter.uses)[reported:])

@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -154,7 +155,7 @@ def _audit(options: argparse.Namespace) -> int:
         again=_positive("again", options.again),
         whole=_positive("whole", options.whole),
         only=options.only,
-        tell=lambda done, all_of_them: print(f"\r{done} of {all_of_them}", end="", file=sys.stderr),
+        tell=_tell_progress,
     )
     print(file=sys.stderr)
     for line in found.lines():
@@ -162,6 +163,12 @@ def _audit(options: argparse.Namespace) -> int:
     if options.json is not None:
         report.write_atomically(options.json, report.to_json(found.to_json()))
     return EXIT_NOT_PASSED if found.problems else EXIT_OK
+
+
+def _tell_progress(done: int, all_of_them: int, problems: Sequence[str]) -> None:
+    for problem in problems:
+        print(f"\r{problem}", file=sys.stderr)
+    print(f"\r{done} of {all_of_them}", end="", file=sys.stderr, flush=True)
 
 
 def _mutate(options: argparse.Namespace) -> int:

@@ -161,7 +161,7 @@ def audit(
     again: int = 1,
     whole: int = 1,
     only: Sequence[str] = (),
-    tell: Callable[[int, int], None] = lambda _done, _all: None,
+    tell: Callable[[int, int, Sequence[str]], None] = lambda _done, _all, _problems: None,
 ) -> Audit:
     """Grade everything and compare.
 
@@ -171,7 +171,7 @@ def audit(
         whole: every so many-th mutant is graded in all its parts, and must be recognised; of the others
             only the checks that they name. 1 for all.
         only: names of the subjects to audit; empty for all.
-        tell: called after each with how many are done, and how many there are.
+        tell: called after each with how many are done, how many there are, and what is wrong with this one.
 
     Raises:
         InputError: `only` names what is not there.
@@ -193,13 +193,15 @@ def audit(
     found = []
     with Pool(jobs) as pool:
         for done, (subject, document) in enumerate(zip(rounds, pool.grade(tasks), strict=True), start=1):
-            tell(done, len(rounds))
+            problems: list[str] = []
             if subject.name not in first:
                 first[subject.name] = document
                 found.append(_compare(assignment, subject, document))
+                problems = found[-1].problems
             elif _without_times(document) != _without_times(first[subject.name]):
-                finding = next(one for one in found if one.subject is subject)
-                finding.problems.append(f"graded again: {_first_difference(document, first[subject.name])}")
+                problems = [f"graded again: {_first_difference(document, first[subject.name])}"]
+                next(one for one in found if one.subject is subject).problems.extend(problems)
+            tell(done, len(rounds), [f"{subject.name}: {problem}" for problem in problems])
     return Audit(assignment, found, mutation.stale(assignment))
 
 

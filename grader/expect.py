@@ -126,7 +126,9 @@ def _difference(have: torch.Tensor, want: torch.Tensor, wrong: torch.Tensor, nam
     nan = int(torch.isnan(have[wrong]).sum())
     if nan:
         index = _first(wrong & torch.isnan(have))
-        return f"{_at(name, index)} is nan; {nan} of {wrong.numel()} values are"
+        return (
+            f"{_at(name, index)} is nan, not {_value(want[index])}; {nan} of {wrong.numel()} values are nan"
+        )
     index = _first(wrong)
     gaps = (have - want)[wrong].abs()
     by = f", by up to {float(gaps.max()):.2g}" if bool(torch.isfinite(gaps).all()) else ""

@@ -417,7 +417,7 @@ FAMILIES: dict[str, Family] = {
         causal=_ANY,
     ),
     "multi_head_sharp": Family(
-        {"sharp": (multi_head_cases(sharp=True, paddings=("none", *_PADDED), causal=_ANY), 12)},
+        {"sharp": (multi_head_cases(sharp=True, paddings=("none", *_PADDED), causal=_ANY), 20)},
         multi_head_cases(coincidence="any", sharp=True, paddings=("none", *_PADDED), causal=_ANY),
     ),
     "multi_head_dead": _sequence_family(

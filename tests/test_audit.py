@@ -80,7 +80,7 @@ def test_a_second_time(grade: Grade) -> None:
     later = document | {"execution_time": 1e3}
     assert audit._without_times(document) == audit._without_times(later)
     other: dict[str, Any] = json.loads(json.dumps(document))
-    other["tests"][2]["output"] = "something else"
+    other["tests"][3]["output"] = "something else"
     assert audit._without_times(document) != audit._without_times(other)
     assert audit._first_difference(other, document).startswith("attention.repeatable: 'something else'")
 

@@ -147,11 +147,11 @@ def _audit(options: argparse.Namespace) -> int:
     if options.json is not None:
         _writable(options.json)
 
-    from grader import pool, report
+    from grader import report
     from grader.audit import audit
 
     found = audit(
-        jobs=_positive("jobs", options.jobs if options.jobs is not None else pool.usable_cores()),
+        jobs=_jobs(options),
         again=_positive("again", options.again),
         whole=_positive("whole", options.whole),
         only=options.only,
@@ -172,17 +172,21 @@ def _tell_progress(done: int, all_of_them: int, problems: Sequence[str]) -> None
 
 
 def _mutate(options: argparse.Namespace) -> int:
-    from grader import pool
     from grader.mutation import mutate
 
-    jobs = options.jobs if options.jobs is not None else pool.usable_cores()
-    found = mutate(jobs=_positive("jobs", jobs))
+    found = mutate(jobs=_jobs(options))
     print(f"{found.tried} mutants, {len(found.unexplained)} survivors that are not explained")
     for mutation in found.unexplained:
         print(f"  {mutation.part}: {mutation.before}\n  {' ' * len(mutation.part)}  {mutation.after}")
     for mutation in found.killed:
         print(f"  listed as a survivor, but does not survive: {mutation.after}")
     return EXIT_NOT_PASSED if found.unexplained or found.killed else EXIT_OK
+
+
+def _jobs(options: argparse.Namespace) -> int:
+    from grader.pool import usable_cores
+
+    return usable_cores() if options.jobs is None else _positive("jobs", options.jobs)
 
 
 def _positive(name: str, value: int) -> int:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 from grader.submission import Target
+from grader.toml import read_toml
 
 ASSIGNMENT_FILE = Path(__file__).with_name("assignment.toml")
 VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
@@ -125,7 +120,7 @@ def load_assignment(path: Path = ASSIGNMENT_FILE) -> Assignment:
         AssignmentError: a key is missing or a value is out of its range.
     """
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = read_toml(path)
         parts = {name: _part(name, entry) for name, entry in raw["parts"].items()}
         checks = {check.id: check for name in parts for check in _checks(name, raw["checks"][name])}
         assignment = Assignment(

@@ -8,17 +8,11 @@ each, then grades them again and compares the results. Runs in a clone of the pr
 from __future__ import annotations
 
 import copy
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 from grader import mutation
 from grader.assignment import Assignment, load_assignment
@@ -27,6 +21,7 @@ from grader.intake import InputError, SubmissionFiles, read_submission
 from grader.loader import find_parts
 from grader.misconceptions import Edits, edited, misconceptions_about, read_edits
 from grader.pool import Job, Pool
+from grader.toml import read_toml
 
 ROOT = Path(__file__).parent.parent
 STARTER = ROOT / "starter"
@@ -102,8 +97,7 @@ class Finding:
 def with_edits(part: str, edits: Edits) -> SubmissionFiles:
     """The reference, with some text of one part replaced."""
     assignment = load_assignment()
-    names = [one.file for one in assignment.parts.values()]
-    files = {name: (REFERENCE / name).read_text(encoding="utf-8") for name in names}
+    files = {name: (REFERENCE / name).read_text(encoding="utf-8") for name in assignment.files.values()}
     name = assignment.parts[part].file
     files[name] = edited(files[name], edits)
     data = {path: text.encode() for path, text in sorted(files.items())}
@@ -114,7 +108,7 @@ def mutants() -> list[Mutant]:
     """All of `tests/mutants`, then the variants of all misconceptions."""
     found = []
     for path in sorted(MUTANTS.glob("*.toml")):
-        for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", ()):
+        for entry in read_toml(path).get("mutant", ()):
             found.append(_mutant(path.stem, entry))
     for part in load_assignment().parts:
         for misconception in misconceptions_about(part):

@@ -184,7 +184,7 @@ class CheckRun:
     def forbidden_uses(self) -> list[Use]:
         """The forbidden operators found so far, whoever stood in for whom."""
         found = dict.fromkeys(use for one in self._submissions() for use in one.forbidden_uses())
-        return sorted(found, key=lambda use: (use.part, use.file, use.line, use.operator))
+        return sorted(found)
 
     def close(self) -> None:
         """End the submission, in all the ways that it was run."""

@@ -104,7 +104,7 @@ def uses_in_source(modules: SubmissionModules, class_names: Mapping[str, str]) -
     for part, path in modules.parts.items():
         for file, line, operator in reader.reach(path, part, class_names):
             found.setdefault(Use(part, file, line, operator))
-    return sorted(found, key=lambda use: (use.part, use.file, use.line, use.operator))
+    return sorted(found)
 
 
 class _Reader:

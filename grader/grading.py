@@ -230,7 +230,7 @@ def _reference_files() -> dict[str, bytes]:
 
 def _reference(assignment: Assignment) -> InProcessSubmission:
     files = _reference_files()
-    parts = {name: part.file for name, part in assignment.parts.items()}
+    parts = assignment.files
     return InProcessSubmission(SubmissionModules(files, parts, display_root=f"{REFERENCE}/"))
 
 

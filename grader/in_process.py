@@ -56,7 +56,7 @@ class InProcessSubmission:
     def forbidden_uses(self) -> list[Use]:
         """See `Submission.forbidden_uses`."""
         uses = {*self._uses, *self._adapter.uses}
-        return sorted(uses, key=lambda use: (use.part, use.file, use.line, use.operator))
+        return sorted(uses)
 
     def close(self) -> None:
         """Nothing is held."""

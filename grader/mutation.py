@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 from grader.assignment import Assignment, load_assignment
 from grader.grading import REFERENCE, Options
 from grader.intake import InputError, SubmissionFiles
 from grader.pool import Job, Pool
+from grader.toml import read_toml
 
 SURVIVORS = Path(__file__).parent.parent / "tests" / "mutants" / "survivors.toml"
 
@@ -53,7 +48,7 @@ class Survivors:
 
 def explained() -> dict[Mutation, str]:
     """The listed survivors, and why each is equivalent."""
-    entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", ())
+    entries = read_toml(SURVIVORS).get("survivor", ())
     return {Mutation(one["part"], one["before"], one["after"]): one["why"] for one in entries}
 
 
@@ -100,8 +95,8 @@ def _mutants(assignment: Assignment) -> Iterator[tuple[Mutation, SubmissionFiles
         from cosmic_ray.plugins import get_operator, operator_names
     except ImportError:
         raise InputError("mutate needs cosmic-ray: pip install -e '.[mutate]'") from None
-    sources = {part.file: _source(assignment, name) for name, part in assignment.parts.items()}
-    parts = {name: part.file for name, part in assignment.parts.items()}
+    sources = {path: _source(assignment, name) for name, path in assignment.files.items()}
+    parts = assignment.files
     # Those that ask for arguments need to be told names; the others try whatever fits.
     kinds = [kind for kind in map(get_operator, operator_names()) if not kind.arguments()]
     for name, path in parts.items():

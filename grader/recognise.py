@@ -177,7 +177,7 @@ class Recogniser:
         key = (part, variant)
         if key not in self._clients:
             files = dict(self._sources)
-            parts = {name: one.file for name, one in self._assignment.parts.items()}
+            parts = self._assignment.files
             if variant is not None:
                 source = files[parts[part]].decode()
                 files[parts[part]] = edited(source, variant.edits).encode()

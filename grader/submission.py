@@ -113,7 +113,7 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Use:
     """A forbidden operator in the student's code: who is charged, where it stands, what it is."""
 

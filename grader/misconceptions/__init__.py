@@ -5,17 +5,13 @@ One file for each part, `PART.toml`; its head says what the entries mean.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from grader.toml import read_toml
 
 FOLDER = Path(__file__).parent
 SHOWS_IN = ("output", "gradients", "parameters", "constructor")
@@ -71,7 +67,7 @@ def misconceptions_about(part: str) -> tuple[Misconception, ...]:
     if not path.exists():
         return ()
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))["misconception"]
+        entries = read_toml(path)["misconception"]
         return tuple(_misconception(part, entry) for entry in entries)
     except (KeyError, TypeError, ValueError) as error:
         raise MisconceptionError(f"{path.name}: {type(error).__name__}: {error}") from error

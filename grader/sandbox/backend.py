@@ -122,7 +122,7 @@ class SandboxSubmission:
     def forbidden_uses(self) -> list[Use]:
         """See `Submission.forbidden_uses`; of the files sent, nothing else can be named."""
         uses = [use for use in self._uses if use.file in self._source.files]
-        return sorted(uses, key=lambda use: (use.part, use.file, use.line, use.operator))
+        return sorted(uses)
 
     @property
     def output(self) -> str:

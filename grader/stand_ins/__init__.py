@@ -57,11 +57,6 @@ class StandIns:
         self._waiting = list(stand_ins)
         self._replaced: list[tuple[type, type]] = []
 
-    @property
-    def parts(self) -> list[str]:
-        """Names of the parts that are replaced."""
-        return [stand_in.part for stand_in in self._waiting]
-
     def put_in_place(self) -> None:
         """Import what the student wrote of these parts, and replace the contract's class in it.
 

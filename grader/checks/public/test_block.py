@@ -12,7 +12,7 @@ from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import count, expect_parameters
 from grader.checks.public.repeated import expect_repeatable, other_calls
-from grader.checks.public.visibility import drawing_who_sees_whom, expect_visibility
+from grader.checks.public.visibility import drawing_who_sees_whom, expect_past_unchanged, expect_visibility
 from grader.client import PartClient
 
 CLASS = "block.py, TransformerBlock"
@@ -85,14 +85,7 @@ def test_future_perturbation(block: PartClient, case: BlockCase) -> None:
     before, *after = block.forwards(case, [{"x": x} for x in (case.x, *edits)], depth=DEPTH)
 
     with drawing_who_sees_whom(block, case, depth=DEPTH):
-        for t, edited in zip(case.cuts, after, strict=True):
-            expect.identical(
-                edited.output[:, : t + 1],
-                before.output[:, : t + 1],
-                f"output[:, :{t + 1}]",
-                f"is the same after an edit of x[:, {t + 1}:]",
-                note=f"{DEPTH} blocks, one behind the other",
-            )
+        expect_past_unchanged(before, after, case.cuts, note=f"{DEPTH} blocks, one behind the other")
     expect.finite(before.output, "output")
 
 

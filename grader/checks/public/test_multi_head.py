@@ -13,7 +13,7 @@ from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import expect_parameters
 from grader.checks.public.repeated import expect_repeatable, other_calls
-from grader.checks.public.visibility import drawing_who_sees_whom, expect_visibility
+from grader.checks.public.visibility import drawing_who_sees_whom, expect_past_unchanged, expect_visibility
 from grader.client import PartClient
 from grader.submission import TimedOut
 
@@ -91,13 +91,7 @@ def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> Non
     before, *after = multi_head.forwards(case, runs, key_padding_mask=padding)
 
     with drawing_who_sees_whom(multi_head, case):
-        for t, edited in zip(case.cuts, after, strict=True):
-            expect.identical(
-                edited.output[:, : t + 1],
-                before.output[:, : t + 1],
-                f"output[:, :{t + 1}]",
-                f"is the same after an edit of x[:, {t + 1}:]",
-            )
+        expect_past_unchanged(before, after, case.cuts)
     expect.finite(before.output, "output")
     if case.T > 60:
         _expect_causal_far_out(multi_head, replace(case, B=1, T=FAR, n_heads=1, d_head=2, padding="none"))
@@ -108,10 +102,7 @@ def _expect_causal_far_out(multi_head: PartClient, case: MultiHeadCase) -> None:
     edits = [case.edited(torch.arange(FAR) > t) for t in cuts]
     with contextlib.suppress(TimedOut):  # slow is not wrong
         before, *after = multi_head.forwards(case, [{"x": x} for x in (case.x, *edits)])
-        for t, edited in zip(cuts, after, strict=True):
-            law, note = f"is the same after an edit of x[:, {t + 1}:]", f"T={FAR}"
-            name = f"output[:, :{t + 1}]"
-            expect.identical(edited.output[:, : t + 1], before.output[:, : t + 1], name, law, note=note)
+        expect_past_unchanged(before, after, cuts, note=f"T={FAR}")
 
 
 @on_cases(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 
 from grader import expect
 from grader.cases import AttentionCase, SequenceCase
-from grader.client import PartClient
+from grader.client import Outputs, PartClient
 from grader.submission import SubmissionError
 
 CHANGE = 1e-9
@@ -46,6 +46,24 @@ def expect_visibility(client: PartClient, case: SequenceCase, *, note: str = "")
                 "of query and key are wrong",
                 note,
             )
+
+
+def expect_past_unchanged(
+    before: Outputs, after: Sequence[Outputs], cuts: Sequence[int], *, note: str = ""
+) -> None:
+    """The output at 0..t is the same, to the bit, after an edit of all that stands behind t.
+
+    Args:
+        after: for each cut t what came of such an edit.
+    """
+    for t, edited in zip(cuts, after, strict=True):
+        expect.identical(
+            edited.output[:, : t + 1],
+            before.output[:, : t + 1],
+            f"output[:, :{t + 1}]",
+            f"is the same after an edit of x[:, {t + 1}:]",
+            note=note,
+        )
 
 
 @contextlib.contextmanager

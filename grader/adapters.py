@@ -41,7 +41,7 @@ from grader.wire import DTYPE_NAMES, MAX_BODY_BYTES
 MAX_TEXT = 500
 """Characters of a student's error message that are kept."""
 
-CLOSE_WATCH = 4
+CLOSE_WATCH = 8
 """Of so many cases one is run under torch's function mode, which slows it down."""
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")

@@ -96,6 +96,11 @@ class Assignment:
         return {name: part.file for name, part in self.parts.items()}
 
     @property
+    def targets(self) -> dict[str, Target]:
+        """How each part's class is called, by part."""
+        return {name: part.target for name, part in self.parts.items()}
+
+    @property
     def classes(self) -> dict[str, str]:
         """Class name by part."""
         return {name: part.class_name for name, part in self.parts.items()}

@@ -52,7 +52,7 @@ def ladders(assignment: Assignment, own: Submission, make: Make) -> dict[str, li
         for end in range(1, len(before) + 1):
             replaced = tuple(before[:end])
             submission = _WithStandIns(own, [targets[one] for one in replaced], make)
-            found[name].append(Rung(replaced, submission, PartClient(part, submission)))
+            found[name].append(Rung(replaced, submission, PartClient(part, submission, remember=True)))
     return found
 
 

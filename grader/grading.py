@@ -132,7 +132,7 @@ class Grader:
 
         def sandboxed(stand_ins: Sequence[StandIn] = ()) -> SandboxSubmission:
             return SandboxSubmission(
-                Source(files.files, files.parts, self._assignment.classes, stand_ins),
+                Source(files.files, files.parts, self._assignment.targets, stand_ins),
                 self._workers,
                 time_limits,
                 Limits(memory_bytes=int(limits["memory_mb"]) << 20),
@@ -183,7 +183,7 @@ class Grader:
         parts = self._assignment.parts
         return CheckRun(
             submission,
-            clients={name: PartClient(part, submission) for name, part in parts.items()},
+            clients={name: PartClient(part, submission, remember=True) for name, part in parts.items()},
             ladders=ladders(self._assignment, submission, make),
             references={name: PartClient(part, self._reference) for name, part in parts.items()},
             cases=cases,

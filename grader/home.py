@@ -60,7 +60,9 @@ def check(
     ]
     run = CheckRun(
         submission,
-        clients={name: PartClient(part, submission) for name, part in assignment.parts.items()},
+        clients={
+            name: PartClient(part, submission, remember=True) for name, part in assignment.parts.items()
+        },
         cases=recorded(),
         ladders={} if debugging else ladders(assignment, submission, in_process),
         simplify=not debugging,

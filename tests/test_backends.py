@@ -48,7 +48,7 @@ def opened(request: pytest.FixtureRequest, assignment: Assignment, zygote: Zygot
             modules = SubmissionModules(found.files, found.parts)
             one = InProcessSubmission(modules, assignment.classes, call_s=3.0)
         else:
-            source = Source(found.files, found.parts, assignment.classes)
+            source = Source(found.files, found.parts, assignment.targets)
             one = SandboxSubmission(source, zygote, TimeLimits(call_s=3.0), Limits(384 << 20))
         open_ones.append(one)
         return one

@@ -15,6 +15,7 @@ from grader.sandbox.channel import CallTimedOut, Channel, ChannelClosed
 from grader.sandbox.confine import Limits
 from grader.sandbox.protocol import (
     pack_call,
+    pack_targets,
     unpack_answer,
     unpack_error,
     unpack_uses,
@@ -47,13 +48,13 @@ class Source:
     Attributes:
         files: bytes of the Python files, by POSIX path.
         parts: path of each part's file.
-        classes: the contract's class of each part.
+        targets: the contract's class of each part, and how it is called.
         stand_ins: parts that are replaced by right ones.
     """
 
     files: Mapping[str, bytes]
     parts: Mapping[str, str]
-    classes: Mapping[str, str]
+    targets: Mapping[str, Target]
     stand_ins: Sequence[StandIn] = ()
 
     @property
@@ -178,7 +179,7 @@ class SandboxSubmission:
         opening = {
             "files": paths,
             "parts": dict(self._source.parts),
-            "classes": dict(self._source.classes),
+            "targets": pack_targets(self._source.targets),
             "stand_ins": to_json(self._source.stand_ins),
         }
         tensors = {

@@ -6,6 +6,7 @@ What comes from a worker is checked field by field: the student's code may have 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import astuple
 from typing import Any
 
 import torch
@@ -24,10 +25,8 @@ def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tupl
         kept: under which number the other side keeps the weights, if it does.
         send: the weights go along; otherwise the other side has them under that number.
     """
-    target = call.target
     head = {
-        "target": [target.part, target.class_name],
-        "names": [target.config, target.inputs, target.options, target.outputs],
+        "part": call.target.part,
         "operation": call.operation,
         "config": dict(call.config),
         "weights": call.weights is not None,
@@ -49,20 +48,22 @@ def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tupl
 
 
 def unpack_call(
-    head: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], kept: dict[int, Tensors]
+    head: Mapping[str, Any],
+    tensors: Mapping[str, torch.Tensor],
+    targets: Mapping[str, Target],
+    kept: dict[int, Tensors],
 ) -> Call:
     """Rebuild the call that `pack_call` flattened.
 
     Args:
+        targets: by part.
         kept: weights by number, of the calls before; takes those of this one.
     """
-    part, class_name = head["target"]
-    config, inputs, options, outputs = map(tuple, head["names"])
     weights = _group(tensors, "w")
     if head["kept"] is not None:
         weights = kept.setdefault(head["kept"], weights)
     return Call(
-        target=Target(part, class_name, config, inputs, options, outputs),
+        target=targets[head["part"]],
         operation=head["operation"],
         config=head["config"],
         weights=weights if head["weights"] else None,
@@ -75,6 +76,16 @@ def unpack_call(
         by_position=head["by_position"],
         input_gradients=head["input_gradients"],
     )
+
+
+def pack_targets(targets: Mapping[str, Target]) -> dict[str, list[Any]]:
+    """Targets by part as JSON; `unpack_targets` undoes it."""
+    return {part: list(astuple(target)) for part, target in targets.items()}
+
+
+def unpack_targets(head: Mapping[str, list[Any]]) -> dict[str, Target]:
+    """Rebuild the targets."""
+    return {part: Target(*names[:2], *map(tuple, names[2:])) for part, names in head.items()}
 
 
 def pack_answer(answer: Answer) -> tuple[dict[str, Any], Tensors]:

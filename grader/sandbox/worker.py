@@ -16,10 +16,10 @@ import torch
 from grader.adapters import Adapter
 from grader.from_scratch import uses_in_source
 from grader.loader import SubmissionModules
-from grader.sandbox.protocol import pack_answer, pack_error, pack_uses, unpack_call
+from grader.sandbox.protocol import pack_answer, pack_error, pack_uses, unpack_call, unpack_targets
 from grader.stand_ins import from_json
 from grader.submission import SubmissionError
-from grader.wire import HEADER, decode, decode_header, encode
+from grader.wire import HEADER, decode_header, decode_trusted, encode
 
 SOCKET_FD = 3
 
@@ -34,7 +34,8 @@ def serve(
         head["open"]["parts"],
     )
     # The source is searched before any of it runs, so this first answer is the harness' own word.
-    uses = uses_in_source(modules, head["open"]["classes"])
+    targets = unpack_targets(head["open"]["targets"])
+    uses = uses_in_source(modules, {part: target.class_name for part, target in targets.items()})
     opened = {"layers": dict(layers), "uses": pack_uses(uses)}
     write(encode(call_id, {"opened": opened}, {}))
 
@@ -46,7 +47,7 @@ def serve(
             call_id, head, tensors = _receive(read)
             reported = len(adapter.uses)
             try:
-                reply, body = pack_answer(adapter.answer(unpack_call(head["call"], tensors, kept)))
+                reply, body = pack_answer(adapter.answer(unpack_call(head["call"], tensors, targets, kept)))
             except SubmissionError as error:
                 reply, body = pack_error(error), {}
             reply["uses"] = pack_uses(list(adapter.uses)[reported:])
@@ -90,5 +91,5 @@ def write_all(fd: int) -> Callable[[bytes], None]:
 
 def _receive(read: Callable[[int], bytearray]) -> tuple[int, dict[str, Any], dict[str, torch.Tensor]]:
     call_id, head_bytes, body_bytes = decode_header(read(HEADER.size))
-    head, tensors = decode(read(head_bytes), read(body_bytes))
+    head, tensors = decode_trusted(read(head_bytes), read(body_bytes))
     return call_id, head, tensors

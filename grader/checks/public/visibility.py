@@ -17,6 +17,10 @@ from grader.submission import SubmissionError
 CHANGE = 1e-9
 """What is less than this is rounding, not seeing."""
 
+GENTLE = 0.5
+"""What inputs are multiplied with, to keep scores small: then every key in sight has a weight that shows,
+in float32, too."""
+
 MAX_SHOWN = 12
 """Positions of the longest sequence that is edited everywhere, and drawn."""
 
@@ -110,7 +114,7 @@ def _changed(
     edits = [case.edited(torch.arange(case.T) == s) for s in positions]
     common = case.masks | options
 
-    before, *after = client.forwards(case, [{"x": x} for x in (case.x, *edits)], **common)
+    before, *after = client.forwards(case, [{"x": GENTLE * x} for x in (case.x, *edits)], **common)
 
     outputs = torch.stack([run.output for run in after], dim=-1).double()  # (B, T, D, positions)
     expect.finite(before.output, "output", note=note)
@@ -121,11 +125,12 @@ def _changed(
 def _noticed(client: PartClient, case: AttentionCase) -> torch.Tensor:
     """Whether the output of a query changes after an edit of one key and value: ``(*lead, T_q, T_k)``."""
     other_k, other_v = case.randn("other k", *case.k.shape), case.randn("other v", *case.v.shape)
-    runs = [case.inputs]
+    inputs = case.inputs | {"q": GENTLE * case.q}
+    runs = [inputs]
     for s in range(case.T_k):
         here = (torch.arange(case.T_k) == s).unsqueeze(-1)
         runs.append(
-            case.inputs | {"k": torch.where(here, other_k, case.k), "v": torch.where(here, other_v, case.v)}
+            inputs | {"k": torch.where(here, other_k, case.k), "v": torch.where(here, other_v, case.v)}
         )
 
     before, *after = client.forwards(case, runs)

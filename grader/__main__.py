@@ -114,7 +114,7 @@ def _grade(options: argparse.Namespace) -> int:
     terminal.show(graded.document, console)
     terminal.show_printed(graded.printed, console)
     if options.json is not None:
-        console.print(f"The result is in {options.json}.", style="dim")
+        console.print(f"\nThe result is in {options.json}.", style="dim")
     if graded.document["extra_data"]["grader_error"]:
         print("grader: a check failed by the grader's own fault; see grader_errors", file=sys.stderr)
         return EXIT_GRADER

@@ -374,7 +374,8 @@ def _is_out_of_memory(error: BaseException) -> bool:
 def _describe(error: BaseException) -> str:
     kind, message = _text(type(error).__name__), _text(_message(error))
     if isinstance(error, SyntaxError) and error.lineno is not None:
-        message = _text(str(error.msg))
+        line = f", in `{error.text.strip()}`" if isinstance(error.text, str) and error.text.strip() else ""
+        message = _text(f"{error.msg}{line}")
     return f"{kind}: {message}" if message else kind
 
 

@@ -72,13 +72,17 @@ class Case:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         shown = {name: value for name, value in values.items() if name not in ("training", "seed")}
         told = [
-            _PHRASES[name] if name in _PHRASES else f"{name}={_shown(value)}"
+            self.tell(name, value)
             for name, value in shown.items()
             if value not in (False, "none") or name in _TOLD_ALWAYS
         ]
         mode = "train mode" if self.training else "eval mode"
         passed = ["arguments by position"] if self.by_position else []
         return ", ".join([*told, f"seed={self.seed}", mode, *passed])
+
+    def tell(self, name: str, value: Any) -> str:
+        """One field, as a student reads it."""
+        return _PHRASES.get(name, f"{name}={value}")
 
     def _generator(self, purpose: str) -> torch.Generator:
         mixed = self.seed
@@ -93,10 +97,6 @@ _PHRASES = {
     "sharp": "scores of about 1e5",
     "small": "values of about 1e-3",
 }
-
-
-def _shown(value: Any) -> str:
-    return "x".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
 # --- attention -----------------------------------------------------------------------------------
@@ -176,6 +176,14 @@ class AttentionCase(Case):
         given = {"q": self.q, "k": self.k, "v": self.v}
         # Without a mask, half of the cases leave it out and half hand over None.
         return given if self.blocked is None and self.seed % 2 else given | {"mask": self.blocked}
+
+    def tell(self, name: str, value: Any) -> str:
+        """Leading dimensions and the mask are told as shapes."""
+        if name == "lead":
+            return f"leading dimensions {value}" if value else "no leading dimensions"
+        if name == "mask":
+            return "no mask" if value == "none" else f"mask of shape {self._mask_shape()}"
+        return super().tell(name, value)
 
     def _mask_shape(self) -> tuple[int, ...]:
         ones = [1] * len(self.lead)

@@ -59,7 +59,7 @@ def close(
     wrong = ~((have - want).abs() <= allowed)
     if bool(wrong.any()):
         raise CheckFailure(
-            f"{name} equals {law} (within {allowed:.0e})", _difference(have, want, wrong, name), note
+            f"{name} equals {law} (within {_rounded(allowed):g})", _difference(have, want, wrong, name), note
         )
 
 
@@ -100,8 +100,8 @@ def finite(observed: torch.Tensor, name: str, law: str = "is finite", *, note: s
         index = _first(wrong)
         raise CheckFailure(
             f"{name} {law}",
-            f"{_at(name, index)} is {_value(observed[index])}; "
-            f"{int(wrong.sum())} of {wrong.numel()} values are not finite",
+            f"{_at(name, index)} is {_value(observed[index])}"
+            + _counted(int(wrong.sum()), wrong.numel(), "not finite"),
             note,
         )
 
@@ -126,17 +126,24 @@ def _difference(have: torch.Tensor, want: torch.Tensor, wrong: torch.Tensor, nam
     nan = int(torch.isnan(have[wrong]).sum())
     if nan:
         index = _first(wrong & torch.isnan(have))
-        return (
-            f"{_at(name, index)} is nan, not {_value(want[index])}; {nan} of {wrong.numel()} values are nan"
-        )
+        wanted = "" if bool(torch.isnan(want[index])) else f", not {_value(want[index])}"
+        return f"{_at(name, index)} is nan{wanted}" + _counted(nan, wrong.numel(), "nan")
     index = _first(wrong)
     gaps = (have - want)[wrong].abs()
-    by = f", by up to {float(gaps.max()):.2g}" if bool(torch.isfinite(gaps).all()) else ""
+    wrongly = "wrong" + (f", by up to {float(gaps.max()):.2g}" if bool(torch.isfinite(gaps).all()) else "")
     digits = 5 if _value(have[index]) != _value(want[index]) else 17
-    return (
-        f"{_at(name, index)} is {_value(have[index], digits)}, not {_value(want[index], digits)}; "
-        f"{int(wrong.sum())} of {wrong.numel()} values differ{by}"
-    )
+    first = f"{_at(name, index)} is {_value(have[index], digits)}, not {_value(want[index], digits)}"
+    return first + _counted(int(wrong.sum()), wrong.numel(), wrongly)
+
+
+def _rounded(value: float) -> float:
+    """To one digit, as tolerances are told."""
+    return float(f"{value:.0e}")
+
+
+def _counted(number: int, of: int, what: str) -> str:
+    """How many values are so; of a single one there is nothing to count."""
+    return "" if of == 1 else f"; {number} of {of} values {'is' if number == 1 else 'are'} {what}"
 
 
 def _first(wrong: torch.Tensor) -> tuple[int, ...]:

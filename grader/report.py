@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from grader.text import clean
 MAX_OUTPUT = 20_000
 """Characters of one check's output; Gradescope cuts at 100,000."""
 
-_LABELS = {
+LABELS = {
     "cause": "cause",
     "given": "given",
     "expected": "expected",
@@ -32,6 +33,7 @@ _LABELS = {
     "grid": "who sees whom",
     "look_at": "look at",
 }
+LABEL_WIDTH = 10
 
 
 @dataclass
@@ -145,7 +147,7 @@ def message(row: Row) -> str:
         lines["cause"] = row.cause
     if row.at_fault:
         lines["look_at"] = f"{row.at_fault}: with a right one in its place, this check passes"
-    shown = [_line(label, lines[key]) for key, label in _LABELS.items() if lines.get(key)]
+    shown = [_line(label, lines[key]) for key, label in LABELS.items() if lines.get(key)]
     if row.outcome is not Outcome.FAILED:
         shown.insert(0, row.outcome.value.replace("_", " "))
     return clean("\n".join(shown), MAX_OUTPUT)
@@ -155,14 +157,14 @@ def _line(label: str, text: str) -> str:
     """A label and its text; a text of several lines stands below."""
     if "\n" in text:
         return "\n".join([label, *("  " + line for line in text.splitlines())])
-    return f"{label:<10}{text}"
+    return f"{label:<{LABEL_WIDTH}}{text}"
 
 
 def _carried(row: Row) -> str:
     with_own = "" if row.with_own is None else row.with_own.value.replace("_", " ")
     return (
         f"With your {row.at_fault} in use: {with_own}. With a right one in its place this check passes, "
-        f"so its points stand.\n{_LABELS['look_at']:<10}{row.at_fault}"
+        f"so its points stand.\n{LABELS['look_at']:<{LABEL_WIDTH}}{row.at_fault}"
     )
 
 
@@ -190,7 +192,7 @@ def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dic
                     "misconception": found.misconception.slug,
                     "part": found.misconception.part,
                     "name": found.misconception.name,
-                    "checks": list(found.checks),
+                    "checks": _telling_first(found, run.assignment),
                 }
                 for found in run.recognised
             ],
@@ -213,39 +215,102 @@ def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dic
 
 
 def tell_causes(run: Run) -> list[str]:
-    """Write the misconceptions into the rows that they explain; return those that lead the report.
+    """Write the misconceptions into the rows that they explain; return what leads the report.
 
-    The first row that a misconception explains tells it in full, the others refer to it. What only
-    hidden checks have shown does not lead the report: not everybody may see it yet.
+    That is, part by part, each mistake once: in full where it is a known one, otherwise by the first
+    check that shows it. The rows refer to it by name. What only hidden checks have shown does not lead
+    the report: not everybody may see it yet.
     """
     leading = []
     numbers = {row.entry.id: number for number, row in _numbered(run.rows)}
-    for found in run.recognised:
-        told = _told(found.misconception, run.assignment.misconceptions)
-        rows = [row for row in run.rows if row.entry.id in found.checks and row.outcome in _EXPLAINED]
-        if not rows:
-            continue
-        first = min(rows, key=lambda row: row.entry.hidden)
-        for row in rows:
-            row.misconception = found.misconception.slug
-            if told:
-                row.cause = told if row is first else f"as in {numbers[first.entry.id]}"
-        if told and not first.entry.hidden:
-            file = run.assignment.parts[found.misconception.part].file
-            shown = [numbers[row.entry.id] for row in rows if not row.entry.hidden]
-            leading.append(f"{file}: {told} (checks {', '.join(shown)})")
+    policy = run.assignment.misconceptions
+    for name, part in run.assignment.parts.items():
+        for found in run.recognised:
+            rows = [row for row in run.rows if row.entry.id in found.checks and row.outcome in _EXPLAINED]
+            if found.misconception.part != name or not rows:
+                continue
+            shown = [row for row in rows if not row.entry.hidden]
+            for row in rows:
+                row.misconception = found.misconception.slug
+                row.cause = _told(found.misconception, policy, briefly=bool(shown))
+            if shown and policy != "nothing":
+                told = _told(found.misconception, policy)
+                leading.append(f"{part.file}: {told} ({_checks(shown, numbers)})")
+        leading += _unexplained(run, name, numbers)
     return leading
 
 
 _EXPLAINED = (Outcome.FAILED, Outcome.RAISED, Outcome.BAD_RETURN, Outcome.BLOCKED)
 
 
-def _told(misconception: Misconception, policy: str) -> str:
+def _told(misconception: Misconception, policy: str, *, briefly: bool = False) -> str:
     if policy == "nothing":
         return ""
     if policy == "question":
         return misconception.asks
-    return f"{misconception.name}. {misconception.says} {misconception.asks}"
+    return (
+        misconception.name if briefly else f"{misconception.name}. {misconception.says} {misconception.asks}"
+    )
+
+
+def _unexplained(run: Run, part: str, numbers: Mapping[str, str]) -> list[str]:
+    """What leads to the part's failures that no misconception explains, if there are any to be seen."""
+    file = run.assignment.parts[part].file
+    rows = [
+        row
+        for row in run.rows
+        if row.entry.part == part
+        and not row.entry.hidden
+        and not row.at_fault
+        and not row.misconception
+        and row.outcome not in (Outcome.PASSED, Outcome.GRADER_ERROR)
+    ]
+    if not rows:
+        return []
+    first = next((row for row in rows if row.outcome is not Outcome.BLOCKED), rows[0])
+    observed = first.lines.get("observed", first.outcome.value.replace("_", " "))
+    line = re.match(rf"{re.escape(file)}:\d+", first.lines.get("look_at", ""))
+    where = line.group() if line else file
+    if first.outcome in _THE_SAME_FOR_ALL:
+        about = "" if observed.startswith(where) else f"{where}: "
+        return [f"{about}{observed} ({_checks(rows, numbers)})"]
+    others = f"; then {_checks(rows[1:], numbers)}" if len(rows) > 1 else ""
+    title = f"{numbers[first.entry.id]} {first.entry.title}"
+    return [f"{where}: {title}: {observed} ({_points([first])}{others})"]
+
+
+_THE_SAME_FOR_ALL = (
+    Outcome.NOT_IMPLEMENTED,
+    Outcome.MISSING,
+    Outcome.NOT_IMPORTABLE,
+    Outcome.FORBIDDEN,
+    Outcome.NOT_RUN,
+)
+
+
+def _checks(rows: Sequence[Row], numbers: Mapping[str, str]) -> str:
+    """Which they are, and the points that they cost: `checks 1.1 to 1.4, 1.7; 7 points`."""
+    order = list(numbers.values())
+    runs: list[list[str]] = []
+    for number in (numbers[row.entry.id] for row in rows):
+        follows = runs and order.index(number) == order.index(runs[-1][-1]) + 1
+        if follows and number.partition(".")[0] == runs[-1][0].partition(".")[0]:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    shown = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs]
+    return f"{'checks' if len(rows) > 1 else 'check'} {', '.join(shown)}; {_points(rows)}"
+
+
+def _points(rows: Sequence[Row]) -> str:
+    points = sum(row.entry.points for row in rows)
+    return f"{points:g} point{'' if points == 1 else 's'}"
+
+
+def _telling_first(found: Recognised, assignment: Assignment) -> list[str]:
+    """The checks that it explains; first a public one that the misconception is known to fail."""
+    known = found.misconception.fails
+    return sorted(found.checks, key=lambda check: (assignment.checks[check].hidden, check not in known))
 
 
 def summary(run: Run, leading: Sequence[str]) -> str:

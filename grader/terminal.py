@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.report import LABEL_WIDTH, LABELS
 from grader.text import clean
 
 _MARKS = {
@@ -31,8 +32,14 @@ def show(document: Mapping[str, Any], console: Console, *, hidden_points: float 
         hidden_points: points of checks that were not run here, for the last line.
     """
     console.print(_table(document))
-    console.print(Text("\n" + document["output"], style="bold"))
-    for test, alike in _grouped(document["tests"]):
+    if any(test["extra_data"].get("at_fault") and test.get("score") for test in document["tests"]):
+        console.print(
+            Text("* passes with a right file in place of a wrong one; its points stand", style="dim")
+        )
+    console.print()
+    for line in document["output"].splitlines():
+        _show_line(line, console)
+    for test, alike in _grouped(document):
         _show_message(test, alike, console)
     if hidden_points:
         console.print(f"{hidden_points:g} more points are for checks that course staff runs.")
@@ -74,28 +81,56 @@ def _table(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def _grouped(
-    tests: Sequence[Mapping[str, Any]],
-) -> list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]:
+def _show_line(line: str, console: Console) -> None:
+    """Print a line of the summary; one of a list hangs behind its dash."""
+    if not line.startswith("- "):
+        console.print(Text(line, style="bold"))
+        return
+    console.print(_hanging("-", line[2:]))
+
+
+def _hanging(label: str, text: str) -> Table:
+    """A label, and beside it the text, which wraps beside it."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    table.add_row(Text(label), Text(text))
+    return table
+
+
+def _grouped(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]:
     """Tests with a message, and the others of their part that have the same cause.
 
-    It is not implemented, or does not import, or one misconception explains them: told once.
+    It is not implemented, or does not import, or one misconception explains them: told once, by the
+    check that shows it best.
     """
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for test in tests:
+    for test in document["tests"]:
         if test["output"]:
             about = test["extra_data"]
             once = about["outcome"] in _TOLD_ONCE or about["outcome"] == "passed"
-            own = about.get("at_fault", "") if once else about.get("cause") or about["check"]
-            groups.setdefault((about["part"], about["outcome"], own), []).append(test)
-    return [(group[0], group[1:]) for group in groups.values()]
+            own = (about["outcome"], about.get("at_fault", "") if once else about["check"])
+            groups.setdefault((about["part"], *([about["cause"]] if about.get("cause") else own)), []).append(
+                test
+            )
+    tells = {found["checks"][0] for found in document["extra_data"]["recognised"]}
+    told: list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = []
+    for group in groups.values():
+        first = next((test for test in group if test["extra_data"]["check"] in tells), group[0])
+        told.append((first, [test for test in group if test is not first]))
+    return told
 
 
 def _show_message(test: Mapping[str, Any], alike: Sequence[Mapping[str, Any]], console: Console) -> None:
     heading = Text(f"\n{test['number']} {test['name'].partition(': ')[2]} ", style="bold")
     heading.append(f"({test['extra_data']['check']})", style="dim")
     console.print(heading)
-    console.print(Padding(Text(test["output"]), (0, 2)))
+    for line in test["output"].splitlines():
+        label, text = line[:LABEL_WIDTH].rstrip(), line[LABEL_WIDTH:]
+        if label in LABELS.values() and text:
+            console.print(Padding(_hanging(f"{label:<{LABEL_WIDTH - 1}}", text), (0, 2)))
+        else:
+            console.print(Padding(Text(line), (0, 2)))
     if alike:
         numbers = ", ".join(other["number"] for other in alike)
-        console.print(Padding(Text(f"The same: {numbers}", style="dim"), (0, 2)))
+        console.print(Padding(Text(f"The same cause: {numbers}", style="dim"), (0, 2)))

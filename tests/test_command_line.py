@@ -38,7 +38,7 @@ def test_grade_prints_a_table_and_writes_the_result(tmp_path: Path) -> None:
     assert documents[0]["score"] == 85
     assert "85 of 100 points" in done.stdout
     assert "Look at this first:\n- block.py: The residual starts from the normalised input." in done.stdout
-    assert "3.6 With all weights 0 the block is the identity (block.zero_weights_identity)" in done.stdout
+    assert "3.10 A constant passes straight through (block.constant_shift)" in done.stdout
     assert "look at" in done.stdout
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

@@ -26,7 +26,7 @@ def test_close_names_the_first_offender_and_how_many() -> None:
     """Index, both values, count, largest gap."""
     expected, observed = told(lambda: expect.close(TWO + torch.tensor([0, 0.5]), TWO, "output", "torch's"))
     assert expected == "output equals torch's (within 2e-05)"
-    assert observed == "output[0, 1] is 2.5, not 2; 1 of 2 values differ, by up to 0.5"
+    assert observed == "output[0, 1] is 2.5, not 2; 1 of 2 values is wrong, by up to 0.5"
 
 
 @pytest.mark.parametrize("bad", [NAN, INF, -INF])
@@ -67,7 +67,7 @@ def test_zero_looks_only_where_it_is_told() -> None:
     expect.zero(torch.tensor([[5.0, 0.0]]), where, "w", "where blocked")
     assert told(lambda: expect.zero(TWO * 1e-30, where, "w", "where blocked")) == (
         "w is exactly 0 where blocked",
-        "w[0, 1] is 2e-30, not 0; 1 of 2 values differ, by up to 2e-30",
+        "w[0, 1] is 2e-30, not 0; 1 of 2 values is wrong, by up to 2e-30",
     )
     told(lambda: expect.zero(TWO * NAN, where, "w", "where blocked"))
 

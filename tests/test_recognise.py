@@ -113,16 +113,36 @@ def test_parameters_and_constructor(grade: Grade) -> None:
     )
     document = grade(files, "multi_head", simplify=False)
     assert recognised(document) == ["divisibility-unchecked", "proj-without-bias"]
-    assert "bias=False" in output(document, "multi_head.parameters")
-    assert "constructor" in output(document, "multi_head.indivisible_heads")
+    assert "proj has no bias" in output(document, "multi_head.parameters")
+    assert "Nothing is raised" in output(document, "multi_head.indivisible_heads")
 
 
 def test_the_report_leads_with_it(grade: Grade) -> None:
-    """Told once in full, on top and in the first row; the others refer to that."""
+    """Told once in full, on top, with what it costs; the rows refer to it by name."""
     document = grade(edited("multi_head", (".triu(1)", ".triu(2)")), "multi_head")
     assert "Look at this first:\n- multi_head.py: Every position sees the next one." in document["output"]
-    assert "Which diagonal" in output(document, "multi_head.future_perturbation")
-    assert "as in 1.6" in output(document, "multi_head.reference_output")
+    assert "Which diagonal" in document["output"]
+    for check in ("multi_head.future_perturbation", "multi_head.reference_output"):
+        assert output(document, check).startswith("cause     Every position sees the next one\n")
+
+
+def test_the_report_leads_with_what_has_no_name(grade: Grade) -> None:
+    """A part that is missing, a syntax error, a failure that nobody knows: part by part, once."""
+    files = reference()
+    files["attention.py"] = files["attention.py"].replace(
+        "return weights @ v, weights", "return 1.7 * (weights @ v), weights"
+    )
+    del files["multi_head.py"]
+    files["block.py"] = "class TransformerBlock\n    pass\n"
+    leading = [line for line in grade(submission(files))["output"].splitlines() if line.startswith("- ")]
+    assert [line.partition(" ")[2].split(" ")[0] for line in leading] == [
+        "attention.py:",
+        "multi_head.py",
+        "block.py:1:",
+    ]
+    assert "then checks 1.11, 1.14; 3 points)" in leading[0]
+    assert "is not in the submission (checks 2.1 to 2.18; 24 points)" in leading[1]
+    assert "expected ':', in `class TransformerBlock`" in leading[2]
 
 
 def test_what_only_hidden_checks_see_does_not_lead(grade: Grade) -> None:

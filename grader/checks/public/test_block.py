@@ -30,7 +30,7 @@ def test_shapes(block: PartClient, case: BlockCase) -> None:
     block.forward(case, x=case.x, **case.masks)  # the client compares the shapes
 
 
-@on_cases("block", look_at=f"{CLASS}.__init__: ln1, attn, ln2, ffn as the contract names them")
+@on_cases("block", look_at=f"{CLASS}.__init__: ln1, attn, ln2 and ffn, named as in the docstring")
 def test_parameters(block: PartClient, case: BlockCase) -> None:
     """The parameters are those of ln1, attn, ln2 and ffn, nothing further, and all of them train."""
     expect_parameters(block, case)

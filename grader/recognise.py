@@ -10,7 +10,7 @@ the same case, with the same values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -32,7 +32,15 @@ NEARLY = 1e-6
 """What is as near as that to the reference's outputs is right; if a check fails, look at the gradients."""
 
 Answer = Any
-"""Tensors by name, plain data, or the name of what went wrong."""
+"""Tensors by name, plain data, or what went wrong."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """There was no answer; two refusals are alike if they are of one kind, whatever the text."""
+
+    kind: str
+    sentence: str = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -86,19 +94,58 @@ class Recogniser:
 
     def _of_part(self, part: str, run: CheckRun, failures: Mapping[str, Found]) -> Iterator[Recognised]:
         client = next(iter(failures.values())).client
+        left = dict(failures)
         for misconception, variant in self.matching(part, client):
-            wrong = self._client(part, variant)
-            explained = []
-            for name, failure in failures.items():
-                case = failure.case
-                question = Question("output", case)
-                same = case is None or self._same(
-                    part, variant, question, _ask(client, question, self._probe(part))
-                )
-                if same and run.attempt(failure.check, wrong, case) is not None:
-                    explained.append(name)
+            explained = [
+                name for name, failure in left.items() if self._explains(part, variant, run, failure)
+            ]
             if explained:
                 yield Recognised(misconception, tuple(explained))
+                left = {name: failure for name, failure in left.items() if name not in explained}
+        # Two mistakes in one part equal no single idea, but each may show alone in the cases of some checks.
+        if len(left) == len(failures):
+            yield from self._by_family(part, run, left)
+
+    def _by_family(self, part: str, run: CheckRun, failures: Mapping[str, Found]) -> Iterator[Recognised]:
+        explained: dict[Misconception, list[str]] = {}
+        families: dict[str, tuple[Misconception, Variant] | None] = {}
+        for name, failure in failures.items():
+            family = failure.check.family
+            if family is None or failure.client.dtype is not torch.float64:
+                continue
+            if family not in families:
+                questions = [Question("output", case) for case in self._cases[family]]
+                families[family] = self._alike_on(part, failure.client, questions)
+            found = families[family]
+            if found is not None and self._explains(part, found[1], run, failure):
+                explained.setdefault(found[0], []).append(name)
+        for misconception, names in explained.items():
+            yield Recognised(misconception, tuple(names))
+
+    def _alike_on(
+        self, part: str, client: PartClient, questions: Sequence[Question]
+    ) -> tuple[Misconception, Variant] | None:
+        probe = self._probe(part)
+        answers: dict[Question, Answer] = {}
+
+        def answer(question: Question) -> Answer:
+            if question not in answers:
+                answers[question] = _ask(client, question, probe)
+            return answers[question]
+
+        if not all(isinstance(answer(question), dict) for question in questions):
+            return None
+        if all(self._same(part, None, question, answer(question)) for question in questions):
+            return None
+        return next(iter(self._first_alike(part, "output", questions, answer)), None)
+
+    def _explains(self, part: str, variant: Variant, run: CheckRun, failure: Found) -> bool:
+        """Whether the wrong version fails the check in the same case, with the same values."""
+        question = Question("output", failure.case)
+        same = failure.case is None or self._same(
+            part, variant, question, _ask(failure.client, question, self._probe(part))
+        )
+        return same and run.attempt(failure.check, self._client(part, variant), failure.case) is not None
 
     def matching(self, part: str, client: PartClient) -> list[tuple[Misconception, Variant]]:
         """The misconceptions that a part's values equal, at most one for each way to show."""
@@ -144,6 +191,16 @@ class Recogniser:
             candidates = [one for one in candidates if self._same(part, one[1], question, observed)]
             if not candidates:
                 break
+        if all(isinstance(answer(question), Refused) for question in questions):
+            # Where nothing but errors comes, only their texts can tell one idea from another. A part that
+            # this one uses may be another than there, so not all of them must be the same.
+            def alike(variant: Variant) -> int:
+                known = [self._answer(part, variant, question) for question in questions]
+                return sum(
+                    one.sentence == answer(q).sentence for one, q in zip(known, questions, strict=True)
+                )
+
+            candidates = [one for one in candidates if alike(one[1]) > len(questions) / 2]
         return candidates[:1]
 
     def _questions(self, part: str, kind: str) -> list[Question]:
@@ -163,14 +220,18 @@ class Recogniser:
         observed: Answer,
         tolerance: float = TOLERANCE,
     ) -> bool:
-        key = (part, variant, question)
-        if key not in self._known:
-            self._known[key] = _ask(self._client(part, variant), question, self._probe(part))
-        known = self._known[key]
+        known = self._answer(part, variant, question)
         if question.kind == "gradients":
             return _same_gradients(observed, known, tolerance)
         # Exact zeros tell a blocked weight from a tiny one.
         return _alike(observed, known, tolerance, zeros=tolerance == TOLERANCE)
+
+    def _answer(self, part: str, variant: Variant | None, question: Question) -> Answer:
+        """What the reference answers, with one variant in it if there is one."""
+        key = (part, variant, question)
+        if key not in self._known:
+            self._known[key] = _ask(self._client(part, variant), question, self._probe(part))
+        return self._known[key]
 
     def _client(self, part: str, variant: Variant | None) -> PartClient:
         """The reference, with one variant in it if there is one."""
@@ -200,7 +261,7 @@ def _ask(client: PartClient, question: Question, probe: Probe) -> Answer:
     except FATAL:
         raise
     except SubmissionError as error:
-        return type(error).__name__
+        return Refused(type(error).__name__, error.sentence)
     except CheckFailure as failure:
         return failure.observed
 

@@ -71,6 +71,14 @@ def test_the_same_idea_in_other_words(grade: Grade, slug: str, files: Submission
     assert recognised(grade(files, "attention", simplify=False)) == [slug]
 
 
+def test_errors_alone_say_little(grade: Grade) -> None:
+    """What always raises is not taken for another idea that always does."""
+    document = grade(
+        edited("multi_head", ("return self.proj(", "return self.proj.cuda()(")), "multi_head", simplify=False
+    )
+    assert recognised(document) == []
+
+
 def test_right_code_has_no_misconception(grade: Grade) -> None:
     """Nothing failed, so nothing is asked."""
     document = grade(attention(), "attention")
@@ -83,12 +91,11 @@ def test_right_code_has_no_misconception(grade: Grade) -> None:
     [
         attention(scale="* 0.37"),
         attention(last="weights = weights * 0.999"),
-        attention(fill="-1e9", guard="", scale=""),
         edited("attention", ("math.sqrt(d_head)", "(math.sqrt(d_head) + 1e-3)")),
         with_part("attention", "class ScaledDotProductAttention: pass"),
         edited("attention", ("d_head = q", "raise ValueError\n        d_head = q")),
     ],
-    ids=["other scale", "too small", "two mistakes", "nearly right", "no module", "raises"],
+    ids=["other scale", "too small", "nearly right", "no module", "raises"],
 )
 def test_what_is_not_known_is_not_named(grade: Grade, files: SubmissionFiles) -> None:
     """None fits, none is said."""
@@ -102,6 +109,14 @@ def test_a_later_part_is_asked_with_right_ones_before_it(grade: Grade) -> None:
     files["multi_head.py"] = files["multi_head.py"].replace(".triu(1)", ".triu(2)")
     document = grade(submission(files), "attention", "multi_head", simplify=False)
     assert recognised(document) == ["no-scale", "sees-the-next"]
+
+
+def test_two_mistakes_in_one_file(grade: Grade) -> None:
+    """Together they equal no known idea; what shows alone in some checks' cases is named for those."""
+    document = grade(attention(fill="-1e9", guard="", scale=""), "attention", simplify=False)
+    assert recognised(document) == ["no-scale"]
+    assert "The scores are not scaled" in output(document, "attention.scale")
+    assert "1.8 A query with every key blocked gives 0" in document["output"]
 
 
 def test_parameters_and_constructor(grade: Grade) -> None:

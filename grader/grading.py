@@ -8,7 +8,7 @@ import os
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from grader.recognise import Recognised, Recogniser
 from grader.report import Run, results, rows_of
 from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
 from grader.sandbox.budget import TimeLimits
-from grader.sandbox.confine import Limits
+from grader.sandbox.confine import Limits, missing
 from grader.stand_ins import StandIn
 from grader.strategies import DrawnCases, recorded
 from grader.submission import Submission
@@ -128,6 +128,7 @@ class Grader:
             impatient_call_s=limits["impatient_call_s"],
             check_s=limits["check_s"],
             submission_s=limits["submission_s"],
+            idle_s=limits["idle_s"],
         )
 
         def sandboxed(stand_ins: Sequence[StandIn] = ()) -> SandboxSubmission:
@@ -135,7 +136,7 @@ class Grader:
                 Source(files.files, files.parts, self._assignment.targets, stand_ins),
                 self._workers,
                 time_limits,
-                Limits(memory_bytes=int(limits["memory_mb"]) << 20),
+                Limits(int(limits["memory_mb"]) << 20, cpu_s=int(2 * limits["submission_s"])),
             )
 
         submission = sandboxed()
@@ -163,7 +164,11 @@ class Grader:
                     "parts": {part: one_line(path) for part, path in files.parts.items()},
                     "skipped": {one_line(path): why for path, why in files.skipped.items()},
                 },
-                "isolation": {"backend": "sandbox", "layers": submission.layers},
+                "isolation": {
+                    "backend": "sandbox",
+                    "layers": {name: asdict(layer) for name, layer in submission.layers.items()},
+                    "missing": missing(submission.layers),
+                },
                 **({"recognition_error": trouble} if trouble else {}),
                 "cases": "recorded" if options.seed is None else f"seed {options.seed}",
             },

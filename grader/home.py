@@ -73,5 +73,5 @@ def check(
     return results(
         Run(assignment, rows_of(assignment, report, uses, checks), uses),
         execution_time=time.monotonic() - started,
-        extra={"isolation": {"backend": "in_process", "layers": {}}, "cases": "recorded"},
+        extra={"isolation": {"backend": "in_process", "layers": {}, "missing": {}}, "cases": "recorded"},
     )

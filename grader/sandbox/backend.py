@@ -12,12 +12,13 @@ import torch
 
 from grader.sandbox.budget import Budget, Stopwatch, TimeLimits
 from grader.sandbox.channel import CallTimedOut, Channel, ChannelClosed
-from grader.sandbox.confine import Limits
+from grader.sandbox.confine import Layer, Limits
 from grader.sandbox.protocol import (
     pack_call,
     pack_targets,
     unpack_answer,
     unpack_error,
+    unpack_layers,
     unpack_uses,
 )
 from grader.sandbox.zygote import WorkerProcess
@@ -70,7 +71,7 @@ class SandboxSubmission:
         self, source: Source, workers: WorkerSource, time_limits: TimeLimits, limits: Limits
     ) -> None:
         self.budget = Budget(time_limits)
-        self.layers: dict[str, bool] = {}
+        self.layers: dict[str, Layer] = {}
         self._source = source
         self._workers = workers
         self._limits = limits
@@ -153,7 +154,7 @@ class SandboxSubmission:
         self, channel: Channel, head: dict[str, Any], tensors: dict[str, torch.Tensor]
     ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         limit_s = self.budget.next_call_s()
-        stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget.limits.wall_factor)
+        stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget.limits)
         try:
             return channel.ask(head, tensors, stopwatch)
         except CallTimedOut:
@@ -186,7 +187,7 @@ class SandboxSubmission:
             f"file.{index}": _bytes_tensor(self._source.files[path]) for index, path in enumerate(paths)
         }
         head, _ = self._exchange(channel, {"open": opening}, tensors)
-        self.layers = dict(head["opened"]["layers"])
+        self.layers = unpack_layers(head["opened"]["layers"])
         self._uses |= dict.fromkeys(unpack_uses(head["opened"]["uses"]))
         return channel
 

@@ -16,6 +16,7 @@ class TimeLimits:
     """Limits in seconds of CPU time; wall time may be `wall_factor` times as long.
 
     Attributes:
+        idle_s: wall time that a call may spend without computing.
         call_s: one call.
         impatient_call_s: one call, once `patience` calls have timed out. What hangs everywhere then
             costs little, and what does not hang is unharmed.
@@ -28,6 +29,7 @@ class TimeLimits:
     patience: int = 2
     check_s: float = 60.0
     submission_s: float = 400.0
+    idle_s: float = 10.0
     wall_factor: float = 3.0
 
 
@@ -61,21 +63,27 @@ class Budget:
         self.used_s += seconds
 
 
+IDLE_CPU_S = 0.05
+"""Who computes for less than this in `idle_s` does not compute, however busy the machine is."""
+
+
 class Stopwatch:
     """Measures one call of a worker, in the CPU time of its process and in wall time.
 
     Args:
         pid: the worker.
         cpu_s: the CPU time that it may take.
-        wall_factor: how much more wall time than CPU time it may take.
+        limits: say how much more wall time it may take, and how much of that doing nothing.
     """
 
-    def __init__(self, pid: int, cpu_s: float, wall_factor: float) -> None:
+    def __init__(self, pid: int, cpu_s: float, limits: TimeLimits) -> None:
         self._pid = pid
         self._cpu_s = cpu_s
-        self._wall_s = cpu_s * wall_factor
+        self._wall_s = cpu_s * limits.wall_factor
+        self._idle_s = limits.idle_s
         self._cpu_start = _cpu_time(pid)
         self._wall_start = time.monotonic()
+        self._worked_at = (self._wall_start, self._cpu_start or 0.0)
 
     def taken_s(self) -> float:
         """CPU seconds so far; wall seconds where the system does not tell another process' time."""
@@ -86,9 +94,13 @@ class Stopwatch:
 
     def wait_s(self) -> float:
         """How long to wait before looking again; 0 when the time is up."""
-        left_s = self._wall_s - (time.monotonic() - self._wall_start)
+        now = time.monotonic()
+        left_s = self._wall_s - (now - self._wall_start)
         if self._cpu_start is not None:
-            left_s = min(left_s, self._cpu_s - self.taken_s())
+            taken_s = self.taken_s()
+            if self._cpu_start + taken_s - self._worked_at[1] > IDLE_CPU_S:
+                self._worked_at = (now, self._cpu_start + taken_s)
+            left_s = min(left_s, self._cpu_s - taken_s, self._worked_at[0] + self._idle_s - now)
         return max(0.0, left_s)
 
 

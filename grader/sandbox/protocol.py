@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from grader.sandbox.confine import Layer
 from grader.submission import ERRORS, Answer, Call, Run, SubmissionError, Target, Use
 from grader.text import one_line
 from grader.wire import DTYPES, MalformedFrame
@@ -123,6 +124,16 @@ def unpack_error(head: object) -> SubmissionError:
     if set(head) != {"kind", "sentence", "where"} or head["kind"] not in ERRORS:
         raise MalformedFrame("the error is of no known kind")
     return ERRORS[head["kind"]](one_line(head["sentence"]), one_line(head["where"], 200))
+
+
+def pack_layers(layers: Mapping[str, Layer]) -> dict[str, list[Any]]:
+    """Layers by name as JSON; `unpack_layers` undoes it."""
+    return {name: list(astuple(layer)) for name, layer in layers.items()}
+
+
+def unpack_layers(head: Mapping[str, list[Any]]) -> dict[str, Layer]:
+    """Rebuild the layers; the worker says them before it has any code of a student's."""
+    return {name: Layer(*layer) for name, layer in head.items()}
 
 
 def pack_uses(uses: Iterable[Use]) -> list[list[Any]]:

@@ -16,7 +16,15 @@ import torch
 from grader.adapters import Adapter
 from grader.from_scratch import uses_in_source
 from grader.loader import SubmissionModules
-from grader.sandbox.protocol import pack_answer, pack_error, pack_uses, unpack_call, unpack_targets
+from grader.sandbox.confine import ROOT, Layer
+from grader.sandbox.protocol import (
+    pack_answer,
+    pack_error,
+    pack_layers,
+    pack_uses,
+    unpack_call,
+    unpack_targets,
+)
 from grader.stand_ins import from_json
 from grader.submission import SubmissionError
 from grader.wire import HEADER, decode_header, decode_trusted, encode
@@ -25,7 +33,7 @@ SOCKET_FD = 3
 
 
 def serve(
-    read: Callable[[int], bytearray], write: Callable[[bytes], None], layers: Mapping[str, bool]
+    read: Callable[[int], bytearray], write: Callable[[bytes], None], layers: Mapping[str, Layer]
 ) -> None:
     """Answer frames until the grader closes its end; never returns anything to a caller that matters."""
     call_id, head, tensors = _receive(read)
@@ -36,7 +44,7 @@ def serve(
     # The source is searched before any of it runs, so this first answer is the harness' own word.
     targets = unpack_targets(head["open"]["targets"])
     uses = uses_in_source(modules, {part: target.class_name for part, target in targets.items()})
-    opened = {"layers": dict(layers), "uses": pack_uses(uses)}
+    opened = {"layers": pack_layers(layers), "uses": pack_uses(uses)}
     write(encode(call_id, {"opened": opened}, {}))
 
     hide_harness()
@@ -58,8 +66,7 @@ def hide_harness() -> None:
     """Take the harness out of what `import` finds; a submission's own `grader.py` then counts."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
         del sys.modules[name]
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    sys.path[:] = [entry for entry in sys.path if entry and os.path.abspath(entry) != root]
+    sys.path[:] = [entry for entry in sys.path if entry and os.path.abspath(entry) != ROOT]
     sys.argv[:] = [""]
 
 

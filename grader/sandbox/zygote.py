@@ -24,7 +24,7 @@ import traceback
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grader.sandbox.confine import Limits, confine
+from grader.sandbox.confine import ROOT, Limits, confine, hide_memory, prepare
 
 THREAD_VARIABLES = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A fork after a multi-threaded torch operator hangs; with one thread there is none to lose."""
@@ -33,7 +33,6 @@ PRELOADABLE = ("torch._dynamo",)
 """What some submissions need, and a confined worker could not import: it wants a folder to write to.
 It costs as much again as torch does, so the zygote takes it in only when one asks."""
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _BOOT = "import sys; sys.path.insert(0, {root!r}); from grader.sandbox.zygote import main; main({fd})"
 
 
@@ -67,12 +66,14 @@ class Zygote:
     def __init__(self, control: socket.socket, pid: int) -> None:
         self._control = control
         self._replies = control.makefile("rb")
-        self._pid = pid
+        self.pid = pid
 
     @classmethod
     def start(cls) -> Zygote:
         """Start the zygote as this system allows; call it before anything secret is imported."""
-        return cls.start_by_fork() if sys.platform == "linux" else cls.start_by_exec()
+        zygote = cls.start_by_fork() if sys.platform == "linux" else cls.start_by_exec()
+        hide_memory()  # of the grader, from workers that run as the same user
+        return zygote
 
     @classmethod
     def start_by_fork(cls) -> Zygote:
@@ -90,7 +91,7 @@ class Zygote:
     def start_by_exec(cls) -> Zygote:
         """Start a new Python process that knows nothing of this one."""
         ours, theirs = socket.socketpair()
-        boot = _BOOT.format(root=_ROOT, fd=theirs.fileno())
+        boot = _BOOT.format(root=ROOT, fd=theirs.fileno())
         process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own code
             [sys.executable, "-I", "-c", boot],
             pass_fds=[theirs.fileno()],
@@ -135,7 +136,7 @@ class Zygote:
         self._replies.close()
         self._control.close()
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self._pid, 0)
+            os.waitpid(self.pid, 0)
 
     def _ask(self, request: dict[str, Any], fds: list[int] | None = None) -> dict[str, Any]:
         line = json.dumps(request).encode() + b"\n"
@@ -172,6 +173,7 @@ def _warm_up() -> None:
     layer = torch.nn.Linear(2, 2)
     result = layer(torch.ones(1, 2))
     result.backward(torch.ones_like(result))  # an explicit gradient imports for a quarter second
+    prepare()
 
 
 def _become_zygote(control: socket.socket) -> None:
@@ -179,6 +181,7 @@ def _become_zygote(control: socket.socket) -> None:
     try:
         os.environ.clear()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader to act on
+        hide_memory()
         gc.freeze()
         _serve(control)
         status = 0

@@ -1,0 +1,1 @@
+"""Hostile submissions, and the world that they must leave as it was."""

@@ -115,6 +115,8 @@ def _grade(options: argparse.Namespace) -> int:
     terminal.show_printed(graded.printed, console)
     if options.json is not None:
         console.print(f"\nThe result is in {options.json}.", style="dim")
+    for layer, todo in graded.document["extra_data"]["isolation"]["missing"].items():
+        print(f"grader: the submission was not held by {layer}: {todo}", file=sys.stderr)
     if graded.document["extra_data"]["grader_error"]:
         print("grader: a check failed by the grader's own fault; see grader_errors", file=sys.stderr)
         return EXIT_GRADER

@@ -192,3 +192,18 @@ def test_the_policy_can_be_to_flag(assignment: Assignment, zygote: Zygote) -> No
     operator = "torch.nn.functional.scaled_dot_product_attention"
     use = Use("attention", "attention.py", 41, operator)
     assert document["extra_data"]["from_scratch"]["uses"] == [vars(use)]
+
+
+def test_no_name_of_a_file_hides_a_use(grade: Grade) -> None:
+    """Nor one that is longer than a message may be."""
+    helper = "h" * 230
+    files = {
+        "attention.py": reference()["attention.py"].replace(
+            "        d_head = q.shape[-1]\n",
+            f"        from {helper} import attend\n        attend(q, k, v)\n        d_head = q.shape[-1]\n",
+        ),
+        f"{helper}.py": "import torch.nn.functional as F\ndef attend(q, k, v):\n    F.scaled_dot_product_attention(q, k, v)\n",
+    }
+    document = grade(submission(files), "attention", simplify=False)
+    assert document["score"] == 0
+    assert set(outcomes(document).values()) == {"forbidden"}

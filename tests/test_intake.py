@@ -84,3 +84,52 @@ def test_a_zip_of_too_many_entries_is_refused(tmp_path: Path, monkeypatch: pytes
             archive.writestr(f"{number}.py", "")
     with pytest.raises(InputError, match="at most 2 entries, got"):
         read_submission(tmp_path / "z.zip", FILES)
+
+
+def test_many_files_are_read_no_further_than_the_total(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bomb of many entries costs no more than the cap; what was left out is said."""
+    monkeypatch.setattr(intake, "MAX_TOTAL_BYTES", 100)
+    with zipfile.ZipFile(tmp_path / "z.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("attention.py", "x")
+        for number in range(9):
+            archive.writestr(f"bomb{number}.py", b" " * 60)
+    read = read_submission(tmp_path / "z.zip", FILES)
+    assert list(read.files) == ["attention.py", "bomb0.py", "bomb1.py"]
+    assert set(read.skipped.values()) == {"too many"}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_names_of_a_zip(tmp_path: Path) -> None:
+    """The last of several counts; backslashes part folders; a drive leads outside; case tells files apart."""
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("hw3\\attention.py", "first")
+        archive.writestr("hw3/attention.py", "last")
+        archive.writestr("hw3/Attention.py", "other")
+        archive.writestr("C:\\evil.py", "outside")
+        archive.writestr("..\\evil.py", "outside")
+    read = read_submission(tmp_path / "z.zip", FILES)
+    assert dict(read.files) == {"hw3/Attention.py": b"other", "hw3/attention.py": b"last"}
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    """A file system knows bytes only; such a file is read, hashed, and named so that it can be shown."""
+    (tmp_path / "attention.py").write_text("x")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/h\xff.py")).write_text("y")
+    read = read_submission(tmp_path, FILES)
+    assert len(read.files) == 2
+    assert len(read.sha256) == 64
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED])
+def test_a_zip_that_is_broken_inside(tmp_path: Path, method: int) -> None:
+    """Whatever the method, one line."""
+    path = tmp_path / "z.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("attention.py", "x" * 5000)
+    data = bytearray(path.read_bytes())
+    data[45:60] = b"\xff" * 15
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"got .*z\.zip"):
+        read_submission(path, FILES)

@@ -24,7 +24,7 @@ from grader.sandbox.protocol import (
 from grader.sandbox.zygote import WorkerProcess
 from grader.stand_ins import StandIn, to_json
 from grader.submission import Answer, Call, Died, OutOfTime, SubmissionError, Target, TimedOut, Use
-from grader.text import clean
+from grader.text import clean, one_line
 from grader.wire import MalformedFrame
 
 MAX_RESTARTS = 200
@@ -123,8 +123,8 @@ class SandboxSubmission:
 
     def forbidden_uses(self) -> list[Use]:
         """See `Submission.forbidden_uses`; of the files sent, nothing else can be named."""
-        uses = [use for use in self._uses if use.file in self._source.files]
-        return sorted(uses)
+        sent = {one_line(path, 200) for path in self._source.files}
+        return sorted(use for use in self._uses if use.file in sent)
 
     @property
     def output(self) -> str:

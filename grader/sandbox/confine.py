@@ -78,7 +78,8 @@ class Layer:
 def prepare() -> None:
     """Do what need be done only once for all workers; call it where files may still be read."""
     if sys.platform == "linux":
-        syscalls.compiled(read_only=not landlock.version())
+        for read_only in (True, False):
+            syscalls.compiled(read_only=read_only)
 
 
 def confine(limits: Limits) -> dict[str, Layer]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 
 import pytest
 
-from grader.sandbox import confine, landlock, syscalls
+from grader.sandbox import confine, landlock, syscalls, zygote
 from grader.sandbox.confine import Layer, Limits, missing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux'")
@@ -84,6 +85,46 @@ def test_without_landlock_the_filter_refuses_to_write() -> None:
     assert found["layers"]["seccomp"].holds
     readable = os.geteuid() != 0 or confine._open_to_all(confine.__file__)
     assert ("grader_hidden" in missing(found["layers"])) is readable
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a user of its own")
+def test_without_the_filter_nothing_outlives_a_worker() -> None:
+    """What it started is killed with it, a daemon, too."""
+
+    def daemon() -> int:
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            time.sleep(1000)
+        return pid
+
+    confine.prepare()
+    daemon_ours, daemon_theirs = os.pipe()
+    worker = os.fork()
+    if worker == 0:
+        without_filter()
+        confine.confine(Limits(64 << 20))
+        os.write(daemon_theirs, str(daemon()).encode())
+        time.sleep(1000)
+    started = int(os.read(daemon_ours, 20))
+    monkey = syscalls.compiled
+    try:
+        without_filter()
+        assert zygote._end(worker) == -9
+    finally:
+        syscalls.compiled = monkey
+    for pipe in (daemon_ours, daemon_theirs):
+        os.close(pipe)
+    assert not _alive(started)
+
+
+def _alive(pid: int) -> bool:
+    """Whether it runs; one that is dead and not yet reaped by init does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_limits_are_lowered_never_raised() -> None:

@@ -101,6 +101,18 @@ def confine(limits: Limits) -> dict[str, Layer]:
     return layers
 
 
+def uid_of(worker: int) -> int:
+    """The user that a worker with this process id runs under, if root made it."""
+    return FIRST_UID + worker % UIDS
+
+
+def may_have_started_others() -> bool:
+    """Whether a worker of root's could make processes that outlive it, for want of the filter."""
+    return (
+        sys.platform == "linux" and os.geteuid() == 0 and isinstance(syscalls.compiled(read_only=True), str)
+    )
+
+
 LINUX_LAYERS = (
     "no_new_privs",
     "landlock",
@@ -223,7 +235,7 @@ def _own_user(*, keep_reading: bool) -> Layer:
     """
     if os.geteuid() != 0:
         return Layer(False, _NOT_ROOT)
-    uid = FIRST_UID + os.getpid() % UIDS
+    uid = uid_of(os.getpid())
     keep = keep_reading and not all(map(_open_to_all, (os.__file__, *_torch_file())))
     try:
         if keep:

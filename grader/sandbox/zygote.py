@@ -24,7 +24,15 @@ import traceback
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grader.sandbox.confine import ROOT, Limits, confine, hide_memory, prepare
+from grader.sandbox.confine import (
+    ROOT,
+    Limits,
+    confine,
+    hide_memory,
+    may_have_started_others,
+    prepare,
+    uid_of,
+)
 
 THREAD_VARIABLES = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A fork after a multi-threaded torch operator hangs; with one thread there is none to lose."""
@@ -223,7 +231,22 @@ def _end(pid: int) -> int:
         os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if may_have_started_others():
+        _sweep(uid_of(pid))
+    return status
+
+
+def _sweep(uid: int) -> None:
+    """Kill every process of a user, all at once, so that none can make others meanwhile."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(uid, uid, uid)
+            os.kill(-1, signal.SIGKILL)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def _become_worker(control: socket.socket, fds: list[int], limits: Limits) -> None:

@@ -140,6 +140,7 @@ class CheckRun:
         ladders: for each part its clients with stand-ins for the parts before it.
         references: the reference's parts; empty where only public checks run.
         cases: the cases that decide, by family.
+        paths: the file of each part that was found.
         simplify: whether a failed check looks for a simpler case, for the message.
         keep_errors: let failures and the student's exceptions through as they are, for a debugger.
         failures: how the checks failed that did so by their own part's fault, by id.
@@ -149,6 +150,7 @@ class CheckRun:
     submission: Submission
     clients: Mapping[str, PartClient]
     cases: Mapping[str, Sequence[Case]]
+    paths: Mapping[str, str] = field(default_factory=dict)
     references: Mapping[str, PartClient] = field(default_factory=dict)
     ladders: Mapping[str, Sequence[Rung]] = field(default_factory=dict)
     simplify: bool = True
@@ -218,7 +220,8 @@ class CheckRun:
         return None, found if mended and not isinstance(found.failure, FATAL) else own
 
     def _is_own(self, check: Check, error: SubmissionError) -> bool:
-        return error.where.partition(":")[0].endswith(self.clients[check.part].part.file)
+        path = self.paths.get(check.part, self.clients[check.part].part.file)
+        return error.where == path or error.where.startswith(f"{path}:")
 
     def attempt(self, check: Check, client: PartClient, case: Case | None) -> Failure | None:
         """Run a check on one client and case, and return how it fails, if it does."""

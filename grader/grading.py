@@ -147,7 +147,7 @@ class Grader:
             for check in self._assignment.checks_of(part)
             if not options.checks or check.id in options.checks
         ]
-        run = self._check_run(submission, sandboxed, self._cases_for(options.seed), options.simplify)
+        run = self._check_run(submission, files.parts, sandboxed, options)
         with contextlib.closing(run):
             report = run_pytest(run, checks)
             recognised, trouble = self._recognised(run) if options.recognise else ([], "")
@@ -183,7 +183,7 @@ class Grader:
             return [], traceback.format_exc(limit=-5)
 
     def _check_run(
-        self, submission: Submission, make: Make, cases: Mapping[str, Sequence[Case]], simplify: bool
+        self, submission: Submission, paths: Mapping[str, str], make: Make, options: Options
     ) -> CheckRun:
         parts = self._assignment.parts
         return CheckRun(
@@ -191,8 +191,9 @@ class Grader:
             clients={name: PartClient(part, submission, remember=True) for name, part in parts.items()},
             ladders=ladders(self._assignment, submission, make),
             references={name: PartClient(part, self._reference) for name, part in parts.items()},
-            cases=cases,
-            simplify=simplify,
+            cases=self._cases_for(options.seed),
+            paths=paths,
+            simplify=options.simplify,
         )
 
     def _cases_for(self, seed: int | None) -> Mapping[str, Sequence[Case]]:

@@ -64,6 +64,7 @@ def check(
             name: PartClient(part, submission, remember=True) for name, part in assignment.parts.items()
         },
         cases=recorded(),
+        paths=files.parts,
         ladders={} if debugging else ladders(assignment, submission, in_process),
         simplify=not debugging,
         keep_errors=debugging,

@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import linecache
 import posixpath
+import re
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,9 @@ _SKIPPED_FOLDERS = frozenset({"__MACOSX", "__pycache__", "site-packages", "node_
 def find_parts(paths: Sequence[str], files: Mapping[str, str]) -> dict[str, str]:
     """Choose the file of every part: the shallowest, then one in `starter/`, then the fullest folder.
 
+    Where no file has a part's name, one counts that means the same: `attention-2.py`, `Attention (1).py`,
+    `smithbob_LATE_340_208_attention.py`; of several the last upload.
+
     Args:
         paths: the submission's files, POSIX paths relative to its root.
         files: the file name that each part asks for, by part.
@@ -41,21 +45,42 @@ def find_parts(paths: Sequence[str], files: Mapping[str, str]) -> dict[str, str]
     Returns:
         the path chosen for each part that was found.
     """
-    wanted = {name: part for part, name in files.items()}
-    candidates: dict[str, list[str]] = {part: [] for part in files}
-    for path in paths:
-        part = wanted.get(posixpath.basename(path))
-        if part is not None and path.count("/") <= MAX_DEPTH and not _skipped(path):
-            candidates[part].append(path)
+    within = [path for path in paths if path.count("/") <= MAX_DEPTH and not _skipped(path)]
+    candidates: dict[str, list[str]] = {}
+    for part, name in files.items():
+        exact = [path for path in within if posixpath.basename(path) == name]
+        candidates[part] = exact or [path for path in within if _meant(path) == _meant(name)]
 
     found_in = [posixpath.dirname(path) for chosen in candidates.values() for path in chosen]
 
-    def preference(path: str) -> tuple[int, bool, int, str]:
+    def preference(path: str) -> tuple[int, bool, int, int, str]:
         folder = posixpath.dirname(path)
         not_starter = posixpath.basename(folder) != PACKAGE
-        return (path.count("/"), not_starter, -found_in.count(folder), path)
+        return (path.count("/"), not_starter, -found_in.count(folder), -_upload(path), path)
 
     return {part: min(paths, key=preference) for part, paths in candidates.items() if paths}
+
+
+_BULK_PREFIX = re.compile(r"^.*_\d+_\d+_")
+"""What Canvas puts before the name in a bulk download: student, marks, two numbers."""
+
+_COPY = re.compile(r"(?:[ _-]*(?:\((\d+)\)|copy|final)|[ _-]+v?(\d+))+$")
+"""What a browser, an LMS or a student puts behind a name that is there already."""
+
+
+def _meant(path: str) -> str:
+    """The name that a file's name means: small letters only, without what was put around it."""
+    stem = posixpath.basename(path).lower()
+    if not stem.endswith(".py"):
+        return ""
+    stem = _COPY.sub("", _BULK_PREFIX.sub("", stem.removesuffix(".py")).strip())
+    return re.sub(r"[^a-z0-9]", "", stem)
+
+
+def _upload(path: str) -> int:
+    """Which of several uploads of a name it is."""
+    copy = _COPY.search(posixpath.basename(path).lower().removesuffix(".py").strip())
+    return max(map(int, re.findall(r"\d+", copy.group())), default=0) if copy else 0
 
 
 def _skipped(path: str) -> bool:
@@ -154,7 +179,7 @@ class SubmissionModules:
 
     def _own_names(self) -> set[str]:
         """Names that mean this submission's modules while it is installed, whoever had them before."""
-        names = {PACKAGE}
+        names = {PACKAGE, *self._by_module, *self.parts}
         for path in self.files:
             for root in self._roots:
                 relative = posixpath.relpath(path, root or ".").removesuffix(".py")

@@ -269,7 +269,7 @@ def _unexplained(run: Run, part: str, numbers: Mapping[str, str]) -> list[str]:
         return []
     first = next((row for row in rows if row.outcome is not Outcome.BLOCKED), rows[0])
     observed = first.lines.get("observed", first.outcome.value.replace("_", " "))
-    line = re.match(rf"{re.escape(file)}:\d+", first.lines.get("look_at", ""))
+    line = re.match(r"[^:\n]+\.py:\d+", first.lines.get("look_at", ""))
     where = line.group() if line else file
     if first.outcome in _THE_SAME_FOR_ALL:
         about = "" if observed.startswith(where) else f"{where}: "

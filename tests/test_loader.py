@@ -31,6 +31,44 @@ def test_the_shallowest_file_is_the_part(paths: list[str], chosen: str) -> None:
     assert find_parts(paths, FILES)["attention"] == chosen
 
 
+@pytest.mark.parametrize(
+    ("paths", "chosen"),
+    [
+        (["attention-2.py"], "attention-2.py"),
+        (["hw3/attention (1).py", "hw3/attention_utils.py"], "hw3/attention (1).py"),
+        (["Attention.py"], "Attention.py"),
+        (["attention copy.py", "attention-2.py", "attention-10.py", "attention (3).py"], "attention-10.py"),
+        (["smithbob_LATE_340934_208490284_attention-1.py"], "smithbob_LATE_340934_208490284_attention-1.py"),
+        (["attention-2.py", "old/attention.py"], "old/attention.py"),
+        (["attention_final_v2.py", "attention_old.py", "my_attention.py"], "attention_final_v2.py"),
+    ],
+)
+def test_a_name_that_means_the_same_counts(paths: list[str], chosen: str) -> None:
+    """Only where none has the name itself; of several uploads the last."""
+    assert find_parts(paths, FILES)["attention"] == chosen
+
+
+@pytest.mark.parametrize(
+    "paths", [["multi-head.py"], ["MultiHead.py"], ["multi head (2).py"], ["x_1_2_multi_head.py"]]
+)
+def test_marks_in_a_name_do_not_count(paths: list[str]) -> None:
+    """Underscores become spaces and dashes on the way."""
+    assert find_parts(paths, {"multi_head": "multi_head.py"}) == {"multi_head": paths[0]}
+
+
+def test_a_submission_under_other_names_is_graded(grade: Grade) -> None:
+    """Imports mean the parts, whatever their files are called; places are told by the real names."""
+    files = {f"{name.removesuffix('.py')}-2.py": text for name, text in reference().items()}
+    files["attention-2.py"] = files["attention-2.py"].replace(
+        "d_head = q.", "raise NotImplementedError; d_head = q."
+    )
+    document = grade(submission(files))
+    assert document["extra_data"]["submission"]["parts"]["multi_head"] == "multi_head-2.py"
+    assert document["extra_data"]["parts"]["multi_head"]["score"] == 39
+    assert document["extra_data"]["parts"]["block"]["score"] == 29
+    assert "attention-2.py:41" in output(document, "attention.shapes")
+
+
 def test_a_part_that_is_nowhere_is_not_found() -> None:
     """Too deep, or under another name."""
     assert find_parts(["a/b/c/d/attention.py", "Attention.txt"], FILES) == {}

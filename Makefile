@@ -10,7 +10,7 @@ ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: grade test lint audit mutate bench record clean
+.PHONY: grade test lint audit mutate bench gradescope record clean
 
 grade: $(VENV)/ready ## grade one submission, a folder or a zip: SUBMISSION=… JSON=…
 	$(RUN) -m grader grade "$(SUBMISSION)" --json "$(JSON)" $(ARGS)
@@ -32,6 +32,9 @@ mutate: $(VENV)/ready ## let cosmic-ray mutate the reference; every survivor mus
 
 bench: $(VENV)/ready ## what grading costs beside the student's own code
 	$(RUN) -m tests.bench.grading $(ARGS)
+
+gradescope: $(VENV)/ready ## build dist/autograder.zip for Gradescope; the audit comes first, some minutes
+	$(RUN) -m grader build gradescope $(ARGS)
 
 record: $(VENV)/ready ## draw the cases of all families again, after one has changed
 	$(RUN) -m grader record

@@ -81,6 +81,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     mutate.set_defaults(command=_mutate)
 
+    gradescope = commands.add_parser("gradescope", help="grade as Gradescope asks for it, in its container")
+    gradescope.add_argument("--root", type=Path, default=Path("/autograder"), help="(/autograder)")
+    gradescope.set_defaults(command=_gradescope)
+
+    build = commands.add_parser("build", help="build what is handed out; refuses where the audit fails")
+    build.add_argument("what", choices=["gradescope"])
+    build.add_argument("--out", type=Path, metavar="FILE", help="(dist/autograder.zip)")
+    build.add_argument("--unaudited", action="store_true", help="to try it out: without the audit before")
+    build.set_defaults(command=_build)
+
     record = commands.add_parser("record", help="draw the cases of all families again")
     record.set_defaults(command=_record)
     return parser
@@ -197,6 +207,35 @@ def _positive(name: str, value: int) -> int:
     return value
 
 
+def _gradescope(options: argparse.Namespace) -> int:
+    from grader import gradescope
+    from grader.assignment import load_assignment
+
+    return gradescope.run(options.root, load_assignment().gradescope.deadline_s)
+
+
+def _build(options: argparse.Namespace) -> int:
+    from grader import build
+    from grader.pool import usable_cores
+
+    out = options.out or Path("dist", "autograder.zip")
+    _writable_folder(out.parent)
+    if not options.unaudited:
+        from grader.audit import audit
+
+        # Every mutant must fail what it names; the solution and all alternatives must score full.
+        problems = audit(jobs=usable_cores(), whole=30, again=30, tell=_tell_progress).problems
+        print(file=sys.stderr)
+        if problems:
+            print(
+                f"grader: nothing is built while the audit fails: {len(problems)} problems", file=sys.stderr
+            )
+            return EXIT_NOT_PASSED
+    build.autograder(out)
+    print(f"{out}: upload it as the autograder of the assignment")
+    return EXIT_OK
+
+
 def _record(_options: argparse.Namespace) -> int:
     from grader import strategies
 
@@ -209,6 +248,13 @@ def _known_parts(given: list[str], known: list[str]) -> None:
     for part in given:
         if part not in known:
             raise InputError(f"a part must be one of {', '.join(known)}, got {part}")
+
+
+def _writable_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder must be writable, got {folder} ({error.strerror})") from error
 
 
 def _writable(path: Path) -> None:

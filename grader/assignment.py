@@ -79,6 +79,23 @@ class CheckEntry:
 
 
 @dataclass(frozen=True)
+class Gradescope:
+    """How this runs on Gradescope.
+
+    Attributes:
+        deadline_s: seconds on the wall for everything, less than the platform allows.
+        scale: give points as shares of the total that the assignment has there.
+        leaderboard: show the score on one.
+        allow_weak_isolation: grade though a layer around the submission is missing.
+    """
+
+    deadline_s: float
+    scale: bool
+    leaderboard: bool
+    allow_weak_isolation: bool
+
+
+@dataclass(frozen=True)
 class Assignment:
     """The whole file."""
 
@@ -89,6 +106,7 @@ class Assignment:
     from_scratch: str
     hidden_visibility: str
     misconceptions: str
+    gradescope: Gradescope
 
     @property
     def files(self) -> dict[str, str]:
@@ -135,11 +153,19 @@ def load_assignment(path: Path = ASSIGNMENT_FILE) -> Assignment:
             limits=raw["limits"],
             from_scratch=_one_of("from_scratch", raw["policy"], FROM_SCRATCH_POLICIES),
             misconceptions=_one_of("misconceptions", raw["policy"], TOLD),
+            gradescope=_gradescope(raw["gradescope"]),
             hidden_visibility=_one_of("hidden_visibility", raw["policy"], VISIBILITIES),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise AssignmentError(f"{path.name}: {type(error).__name__}: {error}") from error
     return assignment
+
+
+def _gradescope(entry: Mapping[str, Any]) -> Gradescope:
+    found = Gradescope(**entry)
+    if not 60 <= found.deadline_s <= 2400:
+        raise ValueError(f"gradescope.deadline_s must be between 60 and 2400, got {found.deadline_s}")
+    return found
 
 
 def _part(name: str, entry: Mapping[str, Any]) -> Part:

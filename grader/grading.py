@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from grader.plugin import GradingPlugin
 from grader.recognise import Recognised, Recogniser
 from grader.report import Run, results, rows_of
 from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
-from grader.sandbox.budget import TimeLimits
+from grader.sandbox.budget import Budget, TimeLimits
 from grader.sandbox.confine import Limits, missing
 from grader.stand_ins import StandIn
 from grader.strategies import DrawnCases, recorded
@@ -85,6 +86,7 @@ class Options:
         seed: draw the cases afresh under this number instead of taking the recorded ones.
         simplify: look for the simplest case that fails a check, for the message.
         recognise: look for the misconception behind what failed.
+        wall_s: end everything after so many seconds on the wall; what was not run then is said.
     """
 
     parts: Sequence[str] = ()
@@ -92,6 +94,7 @@ class Options:
     simplify: bool = True
     checks: Sequence[str] = ()
     recognise: bool = True
+    wall_s: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,9 @@ class Graded:
 
     document: dict[str, Any]
     printed: str
+
+
+Progress = Callable[[dict[str, Any]], None]
 
 
 class Grader:
@@ -118,26 +124,29 @@ class Grader:
         self._recogniser = Recogniser(assignment, _reference_files(), recorded())
         self._cases: dict[int | None, Mapping[str, Sequence[Case]]] = {}
 
-    def grade(self, files: SubmissionFiles, options: Options | None = None) -> Graded:
-        """Grade one submission."""
+    def missing_layers(self) -> dict[str, str]:
+        """The layers that a worker should have around it and has not, with what to do about each."""
+        nothing = Source({}, {}, self._assignment.targets)
+        probe = SandboxSubmission(nothing, self._workers, Budget(TimeLimits()), self._limits())
+        with contextlib.closing(probe):
+            probe.open()
+        return missing(probe.layers)
+
+    def grade(
+        self, files: SubmissionFiles, options: Options | None = None, progress: Progress | None = None
+    ) -> Graded:
+        """Grade one submission.
+
+        Args:
+            progress: gets the result so far after each part, the checks of the others "not run" yet.
+        """
         options = options or Options()
         started = time.monotonic()
-        limits = self._assignment.limits
-        time_limits = TimeLimits(
-            call_s=limits["call_s"],
-            impatient_call_s=limits["impatient_call_s"],
-            check_s=limits["check_s"],
-            submission_s=limits["submission_s"],
-            idle_s=limits["idle_s"],
-        )
+        budget = Budget(self._time_limits(options))
 
         def sandboxed(stand_ins: Sequence[StandIn] = ()) -> SandboxSubmission:
-            return SandboxSubmission(
-                Source(files.files, files.parts, self._assignment.targets, stand_ins),
-                self._workers,
-                time_limits,
-                Limits(int(limits["memory_mb"]) << 20, cpu_s=int(2 * limits["submission_s"])),
-            )
+            source = Source(files.files, files.parts, self._assignment.targets, stand_ins)
+            return SandboxSubmission(source, self._workers, budget.shared(), self._limits())
 
         submission = sandboxed()
         parts = [part for part in self._assignment.parts if not options.parts or part in options.parts]
@@ -148,32 +157,50 @@ class Grader:
             if not options.checks or check.id in options.checks
         ]
         run = self._check_run(submission, files.parts, sandboxed, options)
-        with contextlib.closing(run):
-            report = run_pytest(run, checks)
-            recognised, trouble = self._recognised(run) if options.recognise else ([], "")
+        tests: list[dict[str, Any]] = []
+
+        def result(recognised: Sequence[Recognised], trouble: str = "") -> dict[str, Any]:
             uses = [use for use in run.forbidden_uses() if use.part in parts]
-            rows = rows_of(self._assignment, report, uses, checks)
+            rows = rows_of(self._assignment, {"tests": tests}, uses, checks)
+            return results(
+                Run(self._assignment, rows, uses, recognised),
+                execution_time=time.monotonic() - started,
+                extra={
+                    "submission": _about(files),
+                    "isolation": {
+                        "backend": "sandbox",
+                        "layers": {name: asdict(layer) for name, layer in submission.layers.items()},
+                        "missing": missing(submission.layers),
+                    },
+                    **({"recognition_error": trouble} if trouble else {}),
+                    "cases": "recorded" if options.seed is None else f"seed {options.seed}",
+                },
+            )
+
+        groups = [[check for check in checks if check.part == part] for part in parts]
+        with contextlib.closing(run):
+            for group in groups if progress else [checks]:
+                tests += run_pytest(run, group)["tests"] if group else []
+                if progress is not None:
+                    progress(result([]))
+            document = result(*(self._recognised(run) if options.recognise else ([],)))
             printed = submission.output
-        document = results(
-            Run(self._assignment, rows, uses, recognised),
-            execution_time=time.monotonic() - started,
-            extra={
-                "submission": {
-                    "sha256": files.sha256,
-                    "files": [one_line(path) for path in files.files],
-                    "parts": {part: one_line(path) for part, path in files.parts.items()},
-                    "skipped": {one_line(path): why for path, why in files.skipped.items()},
-                },
-                "isolation": {
-                    "backend": "sandbox",
-                    "layers": {name: asdict(layer) for name, layer in submission.layers.items()},
-                    "missing": missing(submission.layers),
-                },
-                **({"recognition_error": trouble} if trouble else {}),
-                "cases": "recorded" if options.seed is None else f"seed {options.seed}",
-            },
-        )
         return Graded(document, printed)
+
+    def _time_limits(self, options: Options) -> TimeLimits:
+        limits = self._assignment.limits
+        return TimeLimits(
+            call_s=limits["call_s"],
+            impatient_call_s=limits["impatient_call_s"],
+            check_s=limits["check_s"],
+            submission_s=limits["submission_s"],
+            idle_s=limits["idle_s"],
+            total_wall_s=options.wall_s,
+        )
+
+    def _limits(self) -> Limits:
+        limits = self._assignment.limits
+        return Limits(int(limits["memory_mb"]) << 20, cpu_s=int(2 * limits["submission_s"]))
 
     def _recognised(self, run: CheckRun) -> tuple[list[Recognised], str]:
         """The misconceptions found; what goes wrong here is for staff to see and changes no score."""
@@ -223,6 +250,15 @@ def run_pytest(run: CheckRun, checks: Sequence[CheckEntry], options: Sequence[st
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or plugin.report is None:
         raise GraderError(f"pytest ended with {status}:\n{said.getvalue()[-4000:]}")
     return plugin.report
+
+
+def _about(files: SubmissionFiles) -> dict[str, Any]:
+    return {
+        "sha256": files.sha256,
+        "files": [one_line(path) for path in files.files],
+        "parts": {part: one_line(path) for part, path in files.parts.items()},
+        "skipped": {one_line(path): why for path, why in files.skipped.items()},
+    }
 
 
 def check_file(check: CheckEntry) -> Path:

@@ -361,6 +361,14 @@ def _test(row: Row, number: str, assignment: Assignment) -> dict[str, Any]:
     return test
 
 
+def nothing_gradable(assignment: Assignment, why: str) -> dict[str, Any]:
+    """The result of a submission in which no part was found: every check is missing."""
+    lines = {"observed": clean(why), "look_at": "the names of the files that were handed in"}
+    rows = [Row(check, Outcome.MISSING, lines) for check in assignment.checks.values()]
+    document = results(Run(assignment, rows), execution_time=0, extra={})
+    return document | {"output": f"Nothing gradable: {clean(why)}\n\n{document['output']}"}
+
+
 def to_json(document: Mapping[str, Any]) -> str:
     """The result's text: strict JSON, the same for the same result."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -11,7 +11,7 @@ from grader.assignment import Assignment
 from grader.in_process import InProcessSubmission
 from grader.loader import SubmissionModules
 from grader.sandbox.backend import SandboxSubmission, Source
-from grader.sandbox.budget import TimeLimits
+from grader.sandbox.budget import Budget, TimeLimits
 from grader.sandbox.confine import Limits
 from grader.sandbox.zygote import Zygote
 from grader.submission import (
@@ -49,7 +49,7 @@ def opened(request: pytest.FixtureRequest, assignment: Assignment, zygote: Zygot
             one = InProcessSubmission(modules, assignment.classes, call_s=3.0)
         else:
             source = Source(found.files, found.parts, assignment.targets)
-            one = SandboxSubmission(source, zygote, TimeLimits(call_s=3.0), Limits(384 << 20))
+            one = SandboxSubmission(source, zygote, Budget(TimeLimits(call_s=3.0)), Limits(384 << 20))
         open_ones.append(one)
         return one
 

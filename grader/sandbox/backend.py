@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
-from grader.sandbox.budget import Budget, Stopwatch, TimeLimits
+from grader.sandbox.budget import Budget, Stopwatch
 from grader.sandbox.channel import CallTimedOut, Channel, ChannelClosed
 from grader.sandbox.confine import Layer, Limits
 from grader.sandbox.protocol import (
@@ -67,10 +67,8 @@ class Source:
 class SandboxSubmission:
     """A submission that runs in a worker, and in a fresh one after every fatal outcome."""
 
-    def __init__(
-        self, source: Source, workers: WorkerSource, time_limits: TimeLimits, limits: Limits
-    ) -> None:
-        self.budget = Budget(time_limits)
+    def __init__(self, source: Source, workers: WorkerSource, budget: Budget, limits: Limits) -> None:
+        self.budget = budget
         self.layers: dict[str, Layer] = {}
         self._source = source
         self._workers = workers
@@ -86,6 +84,11 @@ class SandboxSubmission:
         """Ask the worker; see `Submission.call`."""
         self._load(call)
         return self._answer(call)
+
+    def open(self) -> None:
+        """Start the worker, which tells its layers; nothing of the submission is imported yet."""
+        if self._channel is None:
+            self._start_worker()
 
     def _load(self, call: Call) -> None:
         """Import the part, once: one that dies or hangs while it is imported does so only once."""
@@ -109,7 +112,12 @@ class SandboxSubmission:
     def _answer(self, call: Call) -> Answer:
         if self.budget.exhausted:
             limit_s = self.budget.limits.submission_s
-            raise OutOfTime(f"the submission has used up its {limit_s:g} s; this was not run")
+            spent = (
+                f"the submission has used up its {limit_s:g} s"
+                if self.budget.wall_left_s > 0
+                else "time was up"
+            )
+            raise OutOfTime(f"{spent}; this was not run")
         head, tensors = self._ask({"call": None}, call)
         self._uses |= dict.fromkeys(self._checked(unpack_uses, head.get("uses")))
         if "error" in head:
@@ -154,7 +162,7 @@ class SandboxSubmission:
         self, channel: Channel, head: dict[str, Any], tensors: dict[str, torch.Tensor]
     ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         limit_s = self.budget.next_call_s()
-        stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget.limits)
+        stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget)
         try:
             return channel.ask(head, tensors, stopwatch)
         except CallTimedOut:

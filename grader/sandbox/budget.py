@@ -6,6 +6,7 @@ larger limit of wall time ends what sleeps or waits.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ class TimeLimits:
             costs little, and what does not hang is unharmed.
         check_s: all calls of one check.
         submission_s: everything.
+        total_wall_s: everything, on the wall; where somebody else would end the run without a result.
     """
 
     call_s: float = 20.0
@@ -31,6 +33,15 @@ class TimeLimits:
     submission_s: float = 400.0
     idle_s: float = 10.0
     wall_factor: float = 3.0
+    total_wall_s: float = math.inf
+
+
+@dataclass
+class _Account:
+    """What all workers of one submission share."""
+
+    ends_at: float
+    used_s: float = 0.0
 
 
 class Budget:
@@ -38,9 +49,25 @@ class Budget:
 
     def __init__(self, limits: TimeLimits) -> None:
         self.limits = limits
-        self.used_s = 0.0
         self.timeouts = 0
+        self._account = _Account(time.monotonic() + limits.total_wall_s)
         self._check_started_s = 0.0
+
+    def shared(self) -> Budget:
+        """The budget of the same submission run in another way: the same time, a patience of its own."""
+        other = Budget(self.limits)
+        other._account = self._account
+        return other
+
+    @property
+    def used_s(self) -> float:
+        """CPU seconds so far, of all that share this."""
+        return self._account.used_s
+
+    @property
+    def wall_left_s(self) -> float:
+        """Until everything must have ended."""
+        return self._account.ends_at - time.monotonic()
 
     def begin_check(self) -> None:
         """Start the next check's own limit."""
@@ -49,7 +76,7 @@ class Budget:
     @property
     def exhausted(self) -> bool:
         """Whether the whole submission's time is used up."""
-        return self.used_s >= self.limits.submission_s
+        return self.used_s >= self.limits.submission_s or self.wall_left_s <= 0
 
     def next_call_s(self) -> float:
         """The CPU time that the next call may take; 0 when the check's or all time is used up."""
@@ -60,7 +87,7 @@ class Budget:
 
     def spend(self, seconds: float) -> None:
         """Book what a call took."""
-        self.used_s += seconds
+        self._account.used_s += seconds
 
 
 IDLE_CPU_S = 0.05
@@ -73,14 +100,14 @@ class Stopwatch:
     Args:
         pid: the worker.
         cpu_s: the CPU time that it may take.
-        limits: say how much more wall time it may take, and how much of that doing nothing.
+        budget: says how much more wall time it may take, and how much of that doing nothing.
     """
 
-    def __init__(self, pid: int, cpu_s: float, limits: TimeLimits) -> None:
+    def __init__(self, pid: int, cpu_s: float, budget: Budget) -> None:
         self._pid = pid
         self._cpu_s = cpu_s
-        self._wall_s = cpu_s * limits.wall_factor
-        self._idle_s = limits.idle_s
+        self._wall_s = min(cpu_s * budget.limits.wall_factor, budget.wall_left_s)
+        self._idle_s = budget.limits.idle_s
         self._cpu_start = _cpu_time(pid)
         self._wall_start = time.monotonic()
         self._worked_at = (self._wall_start, self._cpu_start or 0.0)

@@ -7,6 +7,7 @@ or input; 3 the grader's own error; 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import traceback
@@ -27,6 +28,9 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return the exit code."""
     options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what a terminal cannot show costs nobody a result
     try:
         code: int = options.command(options)
         return code
@@ -97,19 +101,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    from grader.assignment import load_assignment
-
-    assignment = load_assignment()
-    _known_parts(options.part, list(assignment.parts))
+    if not options.path.exists():
+        raise InputError(f"the submission must be a folder or a zip file, got {options.path} (no such path)")
     if options.json is not None:
         _writable(options.json)
-    files = read_submission(options.path, assignment.files)
 
-    # The zygote is forked before anything is imported that a submission must not find in its memory.
+    # The zygote is forked before anything is read that a submission must not find in its memory.
     from grader.sandbox.zygote import Zygote
 
     zygote = Zygote.start()
     try:
+        from grader.assignment import load_assignment
+
+        assignment = load_assignment()
+        _known_parts(options.part, list(assignment.parts))
+        files = read_submission(options.path, assignment.files)
+
         from rich.console import Console
 
         from grader import report, terminal

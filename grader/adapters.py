@@ -44,6 +44,10 @@ MAX_TEXT = 500
 CLOSE_WATCH = 8
 """Of so many cases one is run under torch's function mode, which slows it down."""
 
+_equal = torch.equal
+_named_parameters = nn.Module.named_parameters
+"""As they are before a submission has put others in their place."""
+
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
@@ -52,6 +56,7 @@ class Adapter:
 
     Args:
         modules: the submission's files.
+        class_names: the contract's class of each part.
         stand_ins: parts that are replaced by right ones.
         own_process: the student sits before this process: Ctrl-C is theirs, not the code's.
         keep_errors: let the student's exceptions through as they are, for a debugger.
@@ -60,6 +65,7 @@ class Adapter:
     def __init__(
         self,
         modules: SubmissionModules,
+        class_names: Mapping[str, str],
         *,
         stand_ins: Sequence[StandIn] = (),
         own_process: bool = False,
@@ -69,7 +75,7 @@ class Adapter:
         self._own_process = own_process
         self._keep_errors = keep_errors
         self._classes: dict[str, type[nn.Module] | SubmissionError] = {}
-        self._watch = OperatorWatch(modules)
+        self._watch = OperatorWatch(modules, class_names)
         self._stand_ins = StandIns(modules, stand_ins)
         self._draws = any(b"random" in source or b"numpy" in source for source in modules.files.values())
 
@@ -90,6 +96,7 @@ class Adapter:
         Must run inside `ready()`: the code may import its files only when it is called.
         """
         self._reset(call.seed)
+        self._watch.part = call.target.part
         operation: Callable[[Call], Answer] = getattr(self, f"_{call.operation}")
         try:
             return operation(call)
@@ -155,7 +162,7 @@ class Adapter:
         with self._student_code("reading the parameters"):
             facts = [
                 [name, list(p.shape), bool(p.requires_grad), seen.setdefault(id(p), len(seen))]
-                for name, p in module.named_parameters(remove_duplicate=False)
+                for name, p in _named_parameters(module, remove_duplicate=False)
             ]
         return Answer(facts={"parameters": facts})
 
@@ -243,7 +250,7 @@ class Adapter:
         taken = len(outputs)
         given = dict(arguments) | {n: t for n, t in inputs.items() if n not in target.inputs}
         options, keywords = _in_order(given, target.options, call.by_position)
-        watch = self._watch.forward(call.target.part, closely=call.seed % CLOSE_WATCH == 0)
+        watch = self._watch.forward(closely=call.seed % CLOSE_WATCH == 0)
         with watch, self._student_code(f"{call.target.class_name}.forward"):
             for module in modules:
                 outputs = _outputs(module(*outputs[:taken], *options, **keywords), target)
@@ -288,6 +295,10 @@ class Adapter:
 
 
 def _reset_switches() -> None:
+    if getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None) is not None:
+        torch.set_default_device(None)
+    if torch.is_inference_mode_enabled():
+        torch.inference_mode(False).__enter__()
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
     torch.set_anomaly_enabled(False)
@@ -350,7 +361,7 @@ def _plain(name: str, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _same(used: torch.Tensor, given: torch.Tensor) -> bool:
-    return used.shape == given.shape and used.dtype == given.dtype and torch.equal(used, given)
+    return used.shape == given.shape and used.dtype == given.dtype and _equal(used, given)
 
 
 def _arguments(config: Mapping[str, object]) -> str:

@@ -22,6 +22,10 @@ from grader.text import one_line
 _DTYPE_COMPLAINT = re.compile(r"dtype|scalar type|\bDouble\b|\bFloat\b|float64|float32")
 
 
+MAX_SIZE = 1 << 40
+"""No parameter is longer in any direction."""
+
+
 class Outputs:
     """What one forward returned, by the contract's names: `outputs.output`, `outputs.weights`.
 
@@ -299,6 +303,6 @@ def _parameter_fact(entry: object) -> ParameterFact:
     if not isinstance(entry, list) or [type(field) for field in entry] != [str, list, bool, int]:
         raise Died("the worker's answer is not of the expected form")
     name, shape, trainable, identity = entry
-    if any(type(size) is not int for size in shape):
+    if any(type(size) is not int or not 0 <= size <= MAX_SIZE for size in shape) or len(shape) > 16:
         raise Died("the worker's answer is not of the expected form")
-    return ParameterFact(name, tuple(shape), trainable, identity)
+    return ParameterFact(one_line(name, 200), tuple(shape), trainable, identity)

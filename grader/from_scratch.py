@@ -9,7 +9,6 @@ student's own function may be called `scaled_dot_product_attention`.
 from __future__ import annotations
 
 import ast
-import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -181,7 +180,10 @@ class _Reader:
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 self._sources[path] = None  # the import says what is wrong with it
             else:
-                self._sources[path] = _read(path, tree)
+                try:
+                    self._sources[path] = _read(path, tree)
+                except RecursionError:
+                    self._sources[path] = _read_flat(path, tree)
         return self._sources[path]
 
 
@@ -205,6 +207,16 @@ def _read(path: str, tree: ast.Module) -> _Source:
             _read_class(source, scope, definition)
         else:
             _ScopeReader(source, scope).visit(definition)
+    return source
+
+
+def _read_flat(path: str, tree: ast.Module) -> _Source:
+    """Read what is nested too deep to be followed: every forbidden name that stands anywhere counts."""
+    source = _Source(path)
+    for node in ast.walk(tree):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name in FORBIDDEN_NAMES:
+            source.body.uses.append((node.lineno, f"torch {name}"))  # type: ignore[attr-defined]
     return source
 
 
@@ -283,7 +295,10 @@ class _ScopeReader(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
-            self._visit_all(node.args[:1])  # to ask for a class is not to use it
+            asked = node.args[1:]
+            named = [*asked, *(one for each in asked if isinstance(each, ast.Tuple) for one in each.elts)]
+            plain = all(isinstance(one, ast.Tuple) or _dotted(one) for one in named)
+            self._visit_all(node.args[:1] if plain else node.args)  # to ask for a class is not to use it
             return
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
@@ -384,13 +399,19 @@ class OperatorWatch:
 
     Args:
         modules: the submission, to tell its frames from torch's.
+        class_names: the contract's class of each part.
+
+    Attributes:
+        uses: what was noted so far.
+        part: the part that is asked.
     """
 
-    def __init__(self, modules: SubmissionModules) -> None:
+    def __init__(self, modules: SubmissionModules, class_names: Mapping[str, str]) -> None:
         self.uses: dict[Use, None] = {}
+        self.part = ""
         self._modules = modules
+        self._class_names = class_names
         self._part_of = {path: name for name, path in modules.parts.items()}
-        self._part = ""
         self._exempt: dict[int, CodeType] = {}
 
     def exempt(self, code: Iterable[CodeType]) -> None:
@@ -413,9 +434,8 @@ class OperatorWatch:
                 setattr(owner, attribute, function)
 
     @contextmanager
-    def forward(self, part: str, *, closely: bool) -> Iterator[None]:
-        """Watch one forward of a part, with the function mode if `closely`."""
-        self._part = part
+    def forward(self, *, closely: bool) -> Iterator[None]:
+        """Watch one forward, with the function mode if `closely`."""
         if not closely:
             yield
             return
@@ -423,7 +443,11 @@ class OperatorWatch:
             yield
 
     def note(self, operator: str) -> None:
-        """Note that the operator is being called, by whichever of the submission's files is nearest."""
+        """Note that the operator is being called, by whichever contract's class is running nearest.
+
+        Where none is (a module's own statements, another thread), by the file, or by the part that is
+        asked; unless a part before it has been found already, whose doing it may be.
+        """
         frame: FrameType | None = sys._getframe(1)
         caller: tuple[str, int] | None = None
         charged = None
@@ -433,17 +457,35 @@ class OperatorWatch:
             path = self._modules.path_of(frame.f_code.co_filename)
             if path is not None:
                 caller = caller or (path, frame.f_lineno)
-                charged = self._part_of.get(path)
+            charged = self._running_in(frame)
             frame = frame.f_back
-        if caller is not None:
-            self.uses.setdefault(Use(charged or self._part, *caller, operator))
+        if charged is None and caller is not None:
+            charged = self._part_of.get(caller[0])
+        if charged is None:
+            charged = self.part
+            if not charged or any(use.part != charged for use in self.uses):
+                return
+        self.uses.setdefault(Use(charged, *(caller or (self._modules.parts.get(charged, ""), 1)), operator))
+
+    def _running_in(self, frame: FrameType) -> str | None:
+        """The part whose contract's class the frame is a method of, whatever file it says it is from."""
+        names = frame.f_code.co_varnames[:1]
+        first = frame.f_locals.get(names[0]) if names and frame.f_code.co_argcount else None
+        bases = type.mro(type(first)) if first is not None else []
+        for part, class_name in self._class_names.items():
+            module = sys.modules.get(f"{PACKAGE}.{part}")
+            own = vars(module).get(class_name) if module is not None else None
+            if own is not None and any(base is own for base in bases):
+                return part
+        return None
 
     def _noting(self, function: Function, operator: str) -> Function:
-        @functools.wraps(function)
         def noting(*args: Any, **kwargs: Any) -> Any:
             self.note(operator)
             return function(*args, **kwargs)
 
+        # Named like the original, which it does not give away.
+        noting.__name__, noting.__doc__ = function.__name__, function.__doc__
         return noting
 
 

@@ -41,7 +41,9 @@ class InProcessSubmission:
         keep_errors: bool = False,
     ) -> None:
         self._modules = modules
-        self._adapter = Adapter(modules, stand_ins=stand_ins, own_process=True, keep_errors=keep_errors)
+        self._adapter = Adapter(
+            modules, classes or {}, stand_ins=stand_ins, own_process=True, keep_errors=keep_errors
+        )
         self._call_s = call_s
         self._uses = uses_in_source(modules, classes) if classes else []
 

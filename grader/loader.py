@@ -112,6 +112,15 @@ class SubmissionModules:
         """Return the part's module, importing it if need be; must run inside `installed()`."""
         return importlib.import_module(f"{PACKAGE}.{part}")
 
+    def run_apart(self, part: str) -> types.ModuleType:
+        """Run a part's file in a module that is not the one under its name; inside `installed()`."""
+        loader = _SourceLoader(self, self.parts[part])
+        module = types.ModuleType(f"{PACKAGE}.{part}")
+        module.__file__ = self.display(self.parts[part])
+        module.__package__ = PACKAGE
+        exec(loader.get_code(module.__name__), module.__dict__)  # noqa: S102 - this is what an import is
+        return module
+
     def imported(self) -> list[types.ModuleType]:
         """The modules that have been imported so far, each once."""
         return list({id(module): module for module in self._modules.values()}.values())

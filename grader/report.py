@@ -322,7 +322,7 @@ def summary(run: Run, leading: Sequence[str]) -> str:
     ]
     first = ["This result is not final: the grader failed in at least one check."] if run.grader_error else []
     causes = ["", "Look at this first:", *(f"- {cause}" for cause in leading)] if leading else []
-    return "\n".join([*first, title, *parts, *causes])
+    return clean("\n".join([*first, title, *parts, *causes]), MAX_OUTPUT)
 
 
 def _numbered(rows: Sequence[Row]) -> list[tuple[str, Row]]:
@@ -382,7 +382,8 @@ def write_atomically(path: Path, text: str) -> None:
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        # Whatever slipped through: a result that cannot be written would be lost.
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from grader import report
 from grader.assignment import Assignment
 from grader.grading import Graded, Grader, Options
 from grader.sandbox.confine import ROOT
@@ -46,6 +47,8 @@ def _attacks(name: str) -> list[tuple[str, str, str]]:
 DEEDS = _attacks("deeds")
 FAULTS = _attacks("faults")
 FORGERIES = _attacks("forgeries")
+EVASIONS = _attacks("evasions")
+STRANGE = _attacks("strange")
 
 
 @pytest.fixture
@@ -178,6 +181,73 @@ def test_no_forgery_pays(grader: Grader, honest_zeros: float, code: str) -> None
     graded = _graded(grader, ZEROS.format(attack=code), *_OF_ATTENTION)
     assert graded.document["score"] <= honest_zeros
     assert not graded.document["extra_data"]["grader_error"]
+
+
+@pytest.mark.parametrize("code", [code for *_, code in EVASIONS], ids=[slug for _, slug, _ in EVASIONS])
+def test_no_way_around_costs_less(grader: Grader, code: str) -> None:
+    """Torch's own attention is noticed, whatever leads there, and charged to the class that runs."""
+    source = (
+        "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n"
+        "N = 'scaled_dot_' + 'product_attention'\n"
+        "class ScaledDotProductAttention(nn.Module):\n    def forward(self, q, k, v, mask=None):\n"
+        + textwrap.indent(code.strip(), "        ")
+    )
+    checks = ("attention.shapes", "attention.repeatable", "multi_head.shapes", "multi_head.head_slices")
+    document = _graded(grader, source, *checks).document
+    assert {use["part"] for use in document["extra_data"]["from_scratch"]["uses"]} == {"attention"}
+    assert document["extra_data"]["parts"]["attention"]["score"] == 0
+    assert document["extra_data"]["parts"]["multi_head"]["score"] == 4
+
+
+@pytest.mark.parametrize(("slug", "code"), [one[1:] for one in STRANGE], ids=[slug for _, slug, _ in STRANGE])
+def test_strange_code_is_no_error_of_the_grader(grader: Grader, slug: str, code: str) -> None:
+    """Nor does it cost parts that do not use it."""
+    code = code.replace("{deep}", "+".join("1" * 900))
+    code = code.replace("{many}", "F = torch.nn.functional\n" + "F.scaled_dot_product_attention\n" * 1500)
+    files = reference()
+    own = files["attention.py"].replace("ScaledDotProductAttention", "Own")
+    alone = files["multi_head.py"].replace("from .attention import ScaledDotProductAttention", own)
+    files["multi_head.py"] = alone.replace("ScaledDotProductAttention(", "Own(")
+    files["attention.py"] = f"{files['attention.py']}\n{code}\n"
+    document = grader.grade(submission(files), Options(simplify=False, recognise=False)).document
+    assert not document["extra_data"]["grader_error"]
+    written = report.to_json(document).encode()
+    assert b"\x1b" not in written
+    assert "\u202e" not in document["output"]
+    assert len(written) < 1 << 20
+    lost = [part for part in ("multi_head", "block") if document["extra_data"]["parts"][part]["score"] < 29]
+    assert lost == []
+    if slug == "deep-source":
+        assert document["score"] == 100
+
+
+def test_nothing_tells_how_the_grader_was_started(grader: Grader) -> None:
+    """Neither the environment nor the command line is left where the system put them."""
+    looking = (
+        "import ctypes\n"
+        "start = ctypes.c_void_p.in_dll(ctypes.CDLL(None), 'program_invocation_name').value\n"
+        "return [text for text in ctypes.string_at(start, 512).split(bytes(1)) if text and not text.endswith(b'python')]"
+    )
+    assert "WORKED" not in _graded(grader, _deed(looking), "attention.shapes").printed
+    assert (
+        "WORKED"
+        not in _graded(grader, _deed("return [a for a in sys.orig_argv if a]"), "attention.shapes").printed
+    )
+
+
+def test_time_is_booked_however_a_call_ends(hasty: Grader) -> None:
+    """Who computes and then dies, or sleeps a little in every call, comes to an end, too."""
+    for code in (
+        "end = time.process_time() + 1.0\nwhile time.process_time() < end: pass\nos._exit(1)",
+        "time.sleep(1.5)",
+    ):
+        body = textwrap.indent(code, "        ")
+        source = "import os, time\n" + reference()["attention.py"].replace(FORWARD, body + "\n" + FORWARD)
+        started = time.monotonic()
+        document = _graded(hasty, source, *_OF_ATTENTION).document
+        assert time.monotonic() - started < 200
+        assert "timed_out" in outcomes(document).values() or "died" in outcomes(document).values()
+        assert not document["extra_data"]["grader_error"]
 
 
 def test_a_hostile_submission_leaves_no_trace(grader: Grader) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from grader.sandbox.budget import Budget, Stopwatch
 from grader.sandbox.channel import CallTimedOut, Channel, ChannelClosed
 from grader.sandbox.confine import Layer, Limits
 from grader.sandbox.protocol import (
+    MAX_USES,
     pack_call,
     pack_targets,
     unpack_answer,
@@ -119,11 +120,16 @@ class SandboxSubmission:
             )
             raise OutOfTime(f"{spent}; this was not run")
         head, tensors = self._ask({"call": None}, call)
-        self._uses |= dict.fromkeys(self._checked(unpack_uses, head.get("uses")))
+        self._note_uses(self._checked(unpack_uses, head.get("uses")))
         if "error" in head:
             raise self._checked(unpack_error, head["error"])
         answer: Answer = self._checked(unpack_answer, head.get("answer"), tensors, len(call.runs))
         return answer
+
+    def _note_uses(self, uses: Iterable[Use]) -> None:
+        for use in uses:
+            if len(self._uses) < MAX_USES:
+                self._uses.setdefault(use)
 
     def begin_check(self) -> None:
         """See `Submission.begin_check`."""
@@ -164,18 +170,21 @@ class SandboxSubmission:
         limit_s = self.budget.next_call_s()
         stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget)
         try:
-            return channel.ask(head, tensors, stopwatch)
+            answer = channel.ask(head, tensors, stopwatch)
+            self.budget.spend(stopwatch)
+            return answer
         except CallTimedOut:
+            self.budget.spend(stopwatch)
             self.budget.timeouts += 1
             self._end_worker()
             raise TimedOut(f"no answer within {limit_s:g} s of computing") from None
         except ChannelClosed:
+            self.budget.spend(stopwatch)
             raise Died(self._how_it_ended(self._end_worker())) from None
         except MalformedFrame as error:
+            self.budget.spend(stopwatch)
             self._end_worker()
             raise Died(f"the worker's answer could not be read: {error}") from error
-        finally:
-            self.budget.spend(stopwatch.taken_s())
 
     def _start_worker(self) -> Channel:
         if self._restarts >= MAX_RESTARTS:
@@ -196,7 +205,7 @@ class SandboxSubmission:
         }
         head, _ = self._exchange(channel, {"open": opening}, tensors)
         self.layers = unpack_layers(head["opened"]["layers"])
-        self._uses |= dict.fromkeys(unpack_uses(head["opened"]["uses"]))
+        self._note_uses(unpack_uses(head["opened"]["uses"]))
         return channel
 
     def _end_worker(self) -> int:

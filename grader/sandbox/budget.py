@@ -50,8 +50,10 @@ class Budget:
     def __init__(self, limits: TimeLimits) -> None:
         self.limits = limits
         self.timeouts = 0
-        self._account = _Account(time.monotonic() + limits.total_wall_s)
+        wall_s = min(limits.total_wall_s, limits.submission_s * limits.wall_factor)
+        self._account = _Account(time.monotonic() + wall_s)
         self._check_started_s = 0.0
+        self._check_began_at = time.monotonic()
 
     def shared(self) -> Budget:
         """The budget of the same submission run in another way: the same time, a patience of its own."""
@@ -69,9 +71,16 @@ class Budget:
         """Until everything must have ended."""
         return self._account.ends_at - time.monotonic()
 
+    @property
+    def check_wall_left_s(self) -> float:
+        """Until this check must have ended: what sleeps a little in every call takes time, too."""
+        ends_at = self._check_began_at + self.limits.check_s * self.limits.wall_factor
+        return min(ends_at - time.monotonic(), self.wall_left_s)
+
     def begin_check(self) -> None:
         """Start the next check's own limit."""
         self._check_started_s = self.used_s
+        self._check_began_at = time.monotonic()
 
     @property
     def exhausted(self) -> bool:
@@ -83,11 +92,13 @@ class Budget:
         limits = self.limits
         call_s = limits.call_s if self.timeouts < limits.patience else limits.impatient_call_s
         check_s = limits.check_s - (self.used_s - self._check_started_s)
+        if self.check_wall_left_s <= 0:
+            return 0.0
         return max(0.0, min(call_s, check_s, limits.submission_s - self.used_s))
 
-    def spend(self, seconds: float) -> None:
-        """Book what a call took."""
-        self._account.used_s += seconds
+    def spend(self, stopwatch: Stopwatch) -> None:
+        """Book what a call took; while its process is still there to ask."""
+        self._account.used_s += stopwatch.taken_s()
 
 
 IDLE_CPU_S = 0.05
@@ -106,10 +117,11 @@ class Stopwatch:
     def __init__(self, pid: int, cpu_s: float, budget: Budget) -> None:
         self._pid = pid
         self._cpu_s = cpu_s
-        self._wall_s = min(cpu_s * budget.limits.wall_factor, budget.wall_left_s)
+        self._wall_s = min(cpu_s * budget.limits.wall_factor, budget.check_wall_left_s)
         self._idle_s = budget.limits.idle_s
         self._cpu_start = _cpu_time(pid)
         self._wall_start = time.monotonic()
+        self._taken_s = 0.0
         self._worked_at = (self._wall_start, self._cpu_start or 0.0)
 
     def taken_s(self) -> float:
@@ -117,7 +129,9 @@ class Stopwatch:
         if self._cpu_start is None:
             return time.monotonic() - self._wall_start
         now = _cpu_time(self._pid)
-        return 0.0 if now is None else now - self._cpu_start
+        if now is not None:
+            self._taken_s = now - self._cpu_start
+        return self._taken_s
 
     def wait_s(self) -> float:
         """How long to wait before looking again; 0 when the time is up."""

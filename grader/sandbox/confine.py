@@ -17,6 +17,7 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from grader.sandbox import landlock, syscalls
 
@@ -295,6 +296,29 @@ def _not_dumpable() -> Layer:
 def hide_memory() -> bool:
     """Keep other processes of the same user out of this one's memory, on Linux; say whether it worked."""
     return sys.platform == "linux" and _process_control(_DUMPABLE, 0) == 0
+
+
+def forget_how_it_was_started() -> None:
+    """Wipe the environment and the command line, also where the system put them at the start."""
+    texts = [sys.orig_argv, sys.argv]
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        _wipe_strings(ctypes.POINTER(ctypes.c_void_p).in_dll(libc, "environ"))
+        start = ctypes.c_void_p.in_dll(libc, "program_invocation_name").value
+        # The arguments lie one behind the other from there, each with its end.
+        length = sum(len(os.fsencode(argument)) + 1 for argument in sys.orig_argv)
+        if start is not None and ctypes.string_at(start, length).startswith(os.fsencode(sys.orig_argv[0])):
+            ctypes.memset(start, 0, length)
+    os.environ.clear()
+    for text in texts:
+        text[:] = [""]
+
+
+def _wipe_strings(pointers: Any) -> None:
+    index = 0
+    while pointers and pointers[index]:
+        ctypes.memset(pointers[index], 0, len(ctypes.string_at(pointers[index])))
+        index += 1
 
 
 def _filter_system_calls(*, read_only: bool) -> Layer:

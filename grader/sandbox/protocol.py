@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple
+from itertools import islice
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ from grader.text import one_line
 from grader.wire import DTYPES, MalformedFrame
 
 Tensors = dict[str, torch.Tensor]
+
+MAX_USES = 100
+"""Forbidden uses of a submission that are kept: one is enough."""
 
 
 def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tuple[dict[str, Any], Tensors]:
@@ -106,7 +110,7 @@ def unpack_answer(head: object, tensors: Mapping[str, torch.Tensor], runs: int) 
     """
     if not isinstance(head, dict) or not isinstance(head.get("facts"), dict):
         raise MalformedFrame("the answer has no facts")
-    if head.get("runs") not in (0, runs):
+    if type(head.get("runs")) is not int or head["runs"] not in (0, runs):
         raise MalformedFrame(f"the answer is not about the {runs} runs that were asked for")
     return Answer([_group(tensors, str(index)) for index in range(head["runs"])], head["facts"])
 
@@ -137,13 +141,13 @@ def unpack_layers(head: Mapping[str, list[Any]]) -> dict[str, Layer]:
 
 
 def pack_uses(uses: Iterable[Use]) -> list[list[Any]]:
-    """Forbidden uses as JSON; `unpack_uses` undoes it."""
-    return [[use.part, use.file, use.line, use.operator] for use in uses]
+    """The first `MAX_USES` forbidden uses as JSON; `unpack_uses` undoes it."""
+    return [[use.part, use.file, use.line, use.operator] for use in islice(uses, MAX_USES)]
 
 
 def unpack_uses(head: object) -> list[Use]:
     """Rebuild the forbidden uses, their texts made safe to show."""
-    if not isinstance(head, list) or len(head) > 1000:
+    if not isinstance(head, list) or len(head) > MAX_USES:
         raise MalformedFrame("the forbidden uses are no list")
     uses = []
     for entry in head:

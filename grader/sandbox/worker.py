@@ -43,13 +43,14 @@ def serve(
     )
     # The source is searched before any of it runs, so this first answer is the harness' own word.
     targets = unpack_targets(head["open"]["targets"])
-    uses = uses_in_source(modules, {part: target.class_name for part, target in targets.items()})
+    class_names = {part: target.class_name for part, target in targets.items()}
+    uses = uses_in_source(modules, class_names)
     opened = {"layers": pack_layers(layers), "uses": pack_uses(uses)}
     write(encode(call_id, {"opened": opened}, {}))
 
     hide_harness()
     kept: dict[int, dict[str, torch.Tensor]] = {}
-    adapter = Adapter(modules, stand_ins=from_json(head["open"]["stand_ins"]))
+    adapter = Adapter(modules, class_names, stand_ins=from_json(head["open"]["stand_ins"]))
     with adapter.ready():
         while True:
             call_id, head, tensors = _receive(read)

@@ -28,6 +28,7 @@ from grader.sandbox.confine import (
     ROOT,
     Limits,
     confine,
+    forget_how_it_was_started,
     hide_memory,
     may_have_started_others,
     prepare,
@@ -187,7 +188,7 @@ def _warm_up() -> None:
 def _become_zygote(control: socket.socket) -> None:
     status = 1
     try:
-        os.environ.clear()
+        forget_how_it_was_started()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader to act on
         hide_memory()
         gc.freeze()

@@ -12,6 +12,7 @@ import importlib
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from grader.loader import PACKAGE, SubmissionModules
@@ -58,19 +59,37 @@ class StandIns:
         self._replaced: list[tuple[type, type]] = []
 
     def put_in_place(self) -> None:
-        """Import what the student wrote of these parts, and replace the contract's class in it.
+        """Let each stand for the student's module of that part, with the contract's class alone in it.
 
+        What else the student's file defines is there when it is asked for: only then is the file run.
         Must run inside `installed()`.
         """
         while self._waiting:
             stand_in = self._waiting.pop(0)
-            module = self._own_module(stand_in)
-            own = vars(module).get(stand_in.class_name)
-            standing = self._made(stand_in)
-            setattr(module, stand_in.class_name, standing)
-            if isinstance(own, type):
-                self._replaced.append((own, standing))
+            module = types.ModuleType(f"{PACKAGE}.{stand_in.part}")
+            setattr(module, stand_in.class_name, self._made(stand_in))
+            if not stand_in.alone and stand_in.part in self._modules.parts:
+                module.__getattr__ = partial(self._of_the_student, stand_in, module)  # type: ignore[method-assign]
+            self._modules.register(module.__name__, module)
+            setattr(importlib.import_module(PACKAGE), stand_in.part, module)
+
+    def _of_the_student(self, stand_in: StandIn, module: types.ModuleType, name: str) -> object:
+        """A name that the stand-in has not: the student's own, whose file is run now."""
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)  # what Python asks of every module
+        del module.__getattr__
+        with contextlib.suppress(Exception):  # what it is, the part's own checks say
+            own = self._modules.run_apart(stand_in.part)
+            standing = vars(module)[stand_in.class_name]
+            if isinstance(vars(own).get(stand_in.class_name), type):
+                self._replaced.append((vars(own)[stand_in.class_name], standing))
+            setattr(own, stand_in.class_name, standing)
+            for known, value in vars(own).items():
+                vars(module).setdefault(known, value)
             self.replace_everywhere()
+        if name == "__all__" and name not in vars(module):
+            return [known for known in vars(module) if not known.startswith("_")]
+        return getattr(module, name)
 
     def replace_everywhere(self) -> None:
         """Replace the classes wherever else a module of the submission names them."""
@@ -79,15 +98,6 @@ class StandIns:
             for own, standing in self._replaced:
                 for name in [name for name, value in names.items() if value is own]:
                     names[name] = standing
-
-    def _own_module(self, stand_in: StandIn) -> types.ModuleType:
-        if not stand_in.alone and stand_in.part in self._modules.parts:
-            with contextlib.suppress(Exception):  # what it is, the part's own checks say
-                return self._modules.import_part(stand_in.part)
-        module = types.ModuleType(f"{PACKAGE}.{stand_in.part}")
-        self._modules.register(module.__name__, module)
-        setattr(importlib.import_module(PACKAGE), stand_in.part, module)
-        return module
 
     def _made(self, stand_in: StandIn) -> type:
         code = compile(stand_in.source, f"<stand-in for {stand_in.part}>", "exec", dont_inherit=True)

@@ -125,14 +125,7 @@ class Recogniser:
     def _alike_on(
         self, part: str, client: PartClient, questions: Sequence[Question]
     ) -> tuple[Misconception, Variant] | None:
-        probe = self._probe(part)
-        answers: dict[Question, Answer] = {}
-
-        def answer(question: Question) -> Answer:
-            if question not in answers:
-                answers[question] = _ask(client, question, probe)
-            return answers[question]
-
+        answer = _remembering(client, self._probe(part))
         if not all(isinstance(answer(question), dict) for question in questions):
             return None
         if all(self._same(part, None, question, answer(question)) for question in questions):
@@ -149,14 +142,8 @@ class Recogniser:
 
     def matching(self, part: str, client: PartClient) -> list[tuple[Misconception, Variant]]:
         """The misconceptions that a part's values equal, at most one for each way to show."""
-        probe = self._probe(part)
+        answer = _remembering(client, self._probe(part))
         found = []
-        answers: dict[Question, Answer] = {}
-
-        def answer(question: Question) -> Answer:
-            if question not in answers:
-                answers[question] = _ask(client, question, probe)
-            return answers[question]
 
         def like_the_reference(questions: Sequence[Question], tolerance: float = TOLERANCE) -> bool:
             return all(
@@ -248,6 +235,18 @@ class Recogniser:
 
     def _probe(self, part: str) -> Probe:
         return self._assignment.parts[part].probe
+
+
+def _remembering(client: PartClient, probe: Probe) -> Callable[[Question], Answer]:
+    """`_ask` of one client, each question once."""
+    answers: dict[Question, Answer] = {}
+
+    def answer(question: Question) -> Answer:
+        if question not in answers:
+            answers[question] = _ask(client, question, probe)
+        return answers[question]
+
+    return answer
 
 
 def _ask(client: PartClient, question: Question, probe: Probe) -> Answer:

@@ -1,0 +1,62 @@
+"""What several commands ask of their arguments."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.intake import InputError
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    Commands = object
+
+EXIT_OK, EXIT_NOT_PASSED, EXIT_INPUT, EXIT_GRADER, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+def jobs(options: argparse.Namespace) -> int:
+    """How many at a time: as asked for, or as many as there are cores."""
+    from grader.pool import usable_cores
+
+    return usable_cores() if options.jobs is None else positive("jobs", options.jobs)
+
+
+def positive(name: str, value: int) -> int:
+    """Refuse what is less than one."""
+    if value < 1:
+        raise InputError(f"--{name} must be at least 1, got {value}")
+    return value
+
+
+def known_parts(given: list[str], known: list[str]) -> None:
+    """Refuse a part that the assignment does not have."""
+    for part in given:
+        if part not in known:
+            raise InputError(f"a part must be one of {', '.join(known)}, got {part}")
+
+
+def writable_folder(folder: Path) -> None:
+    """Make a folder, or refuse it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder must be writable, got {folder} ({error.strerror})") from error
+
+
+def writable(path: Path) -> None:
+    """Refuse an output that cannot be written before any work is done for it."""
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"--json must be a file in a folder that can be written, got {path}")
+
+
+def tell_progress(done: int, all_of_them: int, problems: Sequence[str]) -> None:
+    """Write over the line with how far it is; problems stay."""
+    for problem in problems:
+        print(f"\r{problem}", file=sys.stderr)
+    print(f"\r{done} of {all_of_them}", end="", file=sys.stderr, flush=True)

@@ -5,15 +5,21 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 SUBMISSION ?= tests/samples/normalised_residual
 JSON ?= results.json
+SUBMISSIONS ?=
+OUT ?= out
 ARGS ?=
 
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: grade test lint audit mutate bench gradescope record clean
+.PHONY: grade batch test lint audit mutate bench gradescope handout record clean
 
 grade: $(VENV)/ready ## grade one submission, a folder or a zip: SUBMISSION=… JSON=…
 	$(RUN) -m grader grade "$(SUBMISSION)" --json "$(JSON)" $(ARGS)
+
+batch: $(VENV)/ready ## grade a class, as the LMS gives it: SUBMISSIONS=… OUT=…
+	$(if $(SUBMISSIONS),,$(error SUBMISSIONS must be a folder or a zip, got nothing))
+	$(RUN) -m grader batch "$(SUBMISSIONS)" --out "$(OUT)" $(ARGS)
 
 test: $(VENV)/ready ## test the harness: ARGS="-k loader" for some of it
 	$(RUN) -m pytest -n auto --dist worksteal $(ARGS)
@@ -32,9 +38,15 @@ mutate: $(VENV)/ready ## let cosmic-ray mutate the reference; every survivor mus
 
 bench: $(VENV)/ready ## what grading costs beside the student's own code
 	$(RUN) -m tests.bench.grading $(ARGS)
+	$(RUN) -m tests.bench.batch
 
 gradescope: $(VENV)/ready ## build dist/autograder.zip for Gradescope; the audit comes first, some minutes
 	$(RUN) -m grader build gradescope $(ARGS)
+
+handout: $(VENV)/ready ## build dist/hw3-handout.zip for students, and the folder; the audit comes first, some minutes
+	$(RUN) -m grader build handout $(ARGS)
+	rm -rf dist/hw3-handout
+	$(RUN) -m zipfile -e dist/hw3-handout.zip dist
 
 record: $(VENV)/ready ## draw the cases of all families again, after one has changed
 	$(RUN) -m grader record
@@ -46,5 +58,5 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
-	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[batch,dev]"
 	touch $@

@@ -31,11 +31,10 @@ from grader.submission import (
     Raised,
     StubReached,
     SubmissionError,
-    Target,
     Tensors,
-    Use,
     WrongParameters,
 )
+from grader.terms import Target, Use
 from grader.wire import DTYPE_NAMES, MAX_BODY_BYTES
 
 MAX_TEXT = 500

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from grader.submission import Target
+from grader.terms import Target
 from grader.toml import read_toml
 
 ASSIGNMENT_FILE = Path(__file__).with_name("assignment.toml")
@@ -46,7 +46,8 @@ class Part:
         options: names of the further arguments of `forward`, in order.
         outputs: names of the tensors returned in order, with their shapes.
         uses: names of the parts whose class this one is built on.
-        probe: what it is asked when it fails.
+        probe: what it is asked when it fails; of no family in the handout, where nobody asks.
+        hidden_points: what its hidden checks are worth, also in the handout, where they are not.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Part:
     outputs: Mapping[str, str]
     uses: tuple[str, ...]
     probe: Probe
+    hidden_points: float
 
     @property
     def target(self) -> Target:
@@ -89,10 +91,10 @@ class Gradescope:
         allow_weak_isolation: grade though a layer around the submission is missing.
     """
 
-    deadline_s: float
-    scale: bool
-    leaderboard: bool
-    allow_weak_isolation: bool
+    deadline_s: float = 540.0
+    scale: bool = False
+    leaderboard: bool = False
+    allow_weak_isolation: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,15 @@ class Assignment:
         """Class name by part."""
         return {name: part.class_name for name, part in self.parts.items()}
 
+    @cached_property
+    def numbers(self) -> dict[str, str]:
+        """`2.7` by check: the place of the part, and that of the check in it, whatever is run of them."""
+        return {
+            check.id: f"{place}.{place_in_part}"
+            for place, part in enumerate(self.parts, start=1)
+            for place_in_part, check in enumerate(self.checks_of(part), start=1)
+        }
+
     def before(self, part: str) -> list[str]:
         """The parts that this one is built on, directly or not, each after those it needs itself."""
         found: dict[str, None] = {}
@@ -144,16 +155,16 @@ def load_assignment(path: Path = ASSIGNMENT_FILE) -> Assignment:
     """
     try:
         raw = read_toml(path)
-        parts = {name: _part(name, entry) for name, entry in raw["parts"].items()}
-        checks = {check.id: check for name in parts for check in _checks(name, raw["checks"][name])}
+        by_part = {name: _checks(name, raw["checks"][name]) for name in raw["parts"]}
+        parts = {name: _part(name, entry, by_part[name]) for name, entry in raw["parts"].items()}
         assignment = Assignment(
             title=raw["title"],
             parts=parts,
-            checks=checks,
+            checks={check.id: check for checks in by_part.values() for check in checks},
             limits=raw["limits"],
             from_scratch=_one_of("from_scratch", raw["policy"], FROM_SCRATCH_POLICIES),
             misconceptions=_one_of("misconceptions", raw["policy"], TOLD),
-            gradescope=_gradescope(raw["gradescope"]),
+            gradescope=_gradescope(raw.get("gradescope", {})),
             hidden_visibility=_one_of("hidden_visibility", raw["policy"], VISIBILITIES),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -168,7 +179,10 @@ def _gradescope(entry: Mapping[str, Any]) -> Gradescope:
     return found
 
 
-def _part(name: str, entry: Mapping[str, Any]) -> Part:
+def _part(name: str, entry: Mapping[str, Any], checks: Sequence[CheckEntry]) -> Part:
+    hidden = [check for check in checks if check.hidden]
+    if hidden and "hidden_points" in entry:
+        raise ValueError(f"hidden_points of {name} must not be given beside its hidden checks")
     return Part(
         name,
         title=entry["title"],
@@ -179,7 +193,8 @@ def _part(name: str, entry: Mapping[str, Any]) -> Part:
         options=tuple(entry["options"]),
         outputs=entry["outputs"],
         uses=tuple(entry.get("uses", ())),
-        probe=_probe(entry["probe"]),
+        probe=_probe(entry.get("probe", {"family": "", "factor": 1.0})),
+        hidden_points=entry.get("hidden_points", sum(check.points for check in hidden)),
     )
 
 

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from grader.assignment import Assignment
 from grader.client import PartClient
 from grader.stand_ins import StandIn, stand_in_source
-from grader.submission import (
-    Answer,
-    BadReturn,
-    Call,
-    PartMissing,
-    Submission,
-    SubmissionError,
-    Target,
-    Use,
-)
+from grader.submission import Answer, BadReturn, Call, PartMissing, Submission, SubmissionError
+from grader.terms import Target, Use
 
 Make = Callable[[Sequence[StandIn]], Submission]
 

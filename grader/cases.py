@@ -95,7 +95,7 @@ _TOLD_ALWAYS = ("causal", "norm_first", "mask")
 _PHRASES = {
     "dead": "every key blocked for some query",
     "sharp": "scores of about 1e5",
-    "small": "values of about 1e-3",
+    "small": "values of about 1e-3",  # hidden
 }
 
 
@@ -306,14 +306,11 @@ class MultiHeadCase(SequenceCase):
 
 @dataclass(frozen=True)
 class BlockCase(SequenceCase):
-    """A block with random weights, biases, gammas and betas.
-
-    With `small`, what both norms read has a variance of about 1e-6, so that eps counts.
-    """
+    """A block with random weights, biases, gammas and betas."""
 
     d_ff: int
     norm_first: bool
-    small: bool
+    small: bool  # hidden: what both norms read then has a variance of about 1e-6, so that eps counts
 
     @property
     def config(self) -> dict[str, int | bool]:
@@ -324,14 +321,15 @@ class BlockCase(SequenceCase):
 
     @cached_property
     def x(self) -> torch.Tensor:  # (B, T, D)
-        return self.randn("x", self.B, self.T, self.D) * (1e-3 if self.small else 1.0)
+        scale = 1.0
+        scale = 1e-3 if self.small else scale  # hidden
+        return self.randn("x", self.B, self.T, self.D) * scale
 
     @cached_property
     def weights(self) -> dict[str, torch.Tensor]:
         weights = self.weights_of("")
-        if self.small:
-            for name in self._read_by_norms():
-                weights[name] = weights[name] * 1e-3
+        for name in self._read_by_norms() if self.small else ():  # hidden
+            weights[name] = weights[name] * 1e-3  # hidden
         return weights
 
     def weights_of(self, instance: str) -> dict[str, torch.Tensor]:
@@ -359,12 +357,12 @@ class BlockCase(SequenceCase):
             "ffn.2.bias": vector("ffn.2.bias", D),
         }
 
-    def _read_by_norms(self) -> Sequence[str]:
-        """Parameters that set the scale of what `ln1` or `ln2` reads."""
-        sublayers = ["attn.proj.weight", "attn.proj.bias"]
-        if self.norm_first:
-            return sublayers
-        return [*sublayers, "ln1.weight", "ln1.bias", "ffn.2.weight", "ffn.2.bias"]
+    def _read_by_norms(self) -> Sequence[str]:  # hidden
+        """Parameters that set the scale of what `ln1` or `ln2` reads."""  # hidden
+        sublayers = ["attn.proj.weight", "attn.proj.bias"]  # hidden
+        if self.norm_first:  # hidden
+            return sublayers  # hidden
+        return [*sublayers, "ln1.weight", "ln1.bias", "ffn.2.weight", "ffn.2.bias"]  # hidden
 
 
 CASE_CLASSES: dict[str, type[Case]] = {

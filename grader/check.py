@@ -24,14 +24,13 @@ from grader.expect import CheckFailure
 from grader.submission import (
     FATAL,
     NotImportable,
-    Outcome,
     PartMissing,
     StubReached,
     Submission,
     SubmissionError,
-    Use,
     WrongParameters,
 )
+from grader.terms import Outcome, Use
 
 Body = Callable[..., None]
 

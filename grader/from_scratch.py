@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from grader.loader import PACKAGE, SubmissionModules
-from grader.submission import Use
+from grader.terms import Use
 
 FORBIDDEN_NAMES = frozenset(
     {

@@ -3,77 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import math
-import os
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
-from grader.assignment import Assignment, CheckEntry
+from grader import __version__
+from grader.assignment import Assignment
 from grader.carry import Make, ladders
 from grader.cases import Case
 from grader.check import CheckRun
 from grader.client import PartClient
+from grader.fingerprint import fingerprint
 from grader.in_process import InProcessSubmission
 from grader.intake import SubmissionFiles
 from grader.loader import SubmissionModules
 from grader.memo import Memo
-from grader.plugin import GradingPlugin
 from grader.recognise import Recognised, Recogniser
+from grader.recorded import recorded
 from grader.report import Run, results, rows_of
+from grader.running import run_pytest
 from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
 from grader.sandbox.budget import Budget, TimeLimits
 from grader.sandbox.confine import Limits, missing
 from grader.stand_ins import StandIn
-from grader.strategies import DrawnCases, recorded
+from grader.strategies import DrawnCases
 from grader.submission import Submission
 from grader.text import one_line
 
-CHECKS = Path(__file__).with_name("checks")
 REFERENCE = Path(__file__).parent.parent / "reference"
-
-_PYTEST_OPTIONS = [
-    f"--rootdir={CHECKS}",
-    f"--config-file={CHECKS / 'pytest.ini'}",
-    "--noconftest",
-    "--assert=plain",
-    "--capture=no",
-    "--quiet",
-    "-p",
-    "pytest_jsonreport.plugin",
-    "--json-report",
-    "--json-report-file=none",
-    "--json-report-omit=log",
-    "--json-report-omit=collectors",
-    *(
-        option
-        for plugin in (
-            "cacheprovider",
-            "doctest",
-            "faulthandler",
-            "junitxml",
-            "logging",
-            "pastebin",
-            "setuponly",
-            "setupplan",
-            "stepwise",
-            "threadexception",
-            "unraisableexception",
-        )
-        for option in ("-p", f"no:{plugin}")
-    ),
-]
-
-
-class GraderError(Exception):
-    """The grader itself failed; no word about the submission follows from it."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +62,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission's result, as `results.json` holds it, and what it printed (for staff only)."""
+    """A submission's result, as `results.json` holds it.
+
+    Attributes:
+        printed: what the submission printed; for staff only.
+        killed: how many of its processes were ended by SIGKILL, and not by us.
+    """
 
     document: dict[str, Any]
     printed: str
+    killed: int = 0
 
 
 Progress = Callable[[dict[str, Any]], None]
@@ -120,7 +89,10 @@ class Grader:
         torch.set_num_threads(1)
         self._assignment = assignment
         self._workers = workers
-        self._reference = Memo(_reference(assignment))
+        reference = Memo(_reference(assignment))
+        self._references = {
+            name: PartClient(part, reference, remember=True) for name, part in assignment.parts.items()
+        }
         self._recogniser = Recogniser(assignment, _reference_files(), recorded())
         self._cases: dict[int | None, Mapping[str, Sequence[Case]]] = {}
 
@@ -166,6 +138,7 @@ class Grader:
                 Run(self._assignment, rows, uses, recognised),
                 execution_time=time.monotonic() - started,
                 extra={
+                    "grader": {"version": __version__, "fingerprint": fingerprint()},
                     "submission": _about(files),
                     "isolation": {
                         "backend": "sandbox",
@@ -185,7 +158,7 @@ class Grader:
                     progress(result([]))
             document = result(*(self._recognised(run) if options.recognise else ([],)))
             printed = submission.output
-        return Graded(document, printed)
+        return Graded(document, printed, budget.killed)
 
     def _time_limits(self, options: Options) -> TimeLimits:
         limits = self._assignment.limits
@@ -217,7 +190,7 @@ class Grader:
             submission,
             clients={name: PartClient(part, submission, remember=True) for name, part in parts.items()},
             ladders=ladders(self._assignment, submission, make),
-            references={name: PartClient(part, self._reference) for name, part in parts.items()},
+            references=self._references,
             cases=self._cases_for(options.seed),
             paths=paths,
             simplify=options.simplify,
@@ -229,29 +202,6 @@ class Grader:
         return self._cases[seed]
 
 
-def run_pytest(run: CheckRun, checks: Sequence[CheckEntry], options: Sequence[str] = ()) -> dict[str, Any]:
-    """Run the checks and return pytest-json-report's report.
-
-    Args:
-        options: further options for pytest; with any, pytest speaks for itself.
-
-    Raises:
-        GraderError: pytest could not collect or run them.
-    """
-    plugin = GradingPlugin(run)
-    said = io.StringIO()
-    targets = [f"{check_file(check)}::test_{check.id.partition('.')[2]}" for check in checks]
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(_plugins_as_named())
-        if not options:
-            stack.enter_context(contextlib.redirect_stdout(said))
-            stack.enter_context(contextlib.redirect_stderr(said))
-        status = pytest.main([*_PYTEST_OPTIONS, *options, *targets], plugins=[plugin])
-    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or plugin.report is None:
-        raise GraderError(f"pytest ended with {status}:\n{said.getvalue()[-4000:]}")
-    return plugin.report
-
-
 def _about(files: SubmissionFiles) -> dict[str, Any]:
     return {
         "sha256": files.sha256,
@@ -259,11 +209,6 @@ def _about(files: SubmissionFiles) -> dict[str, Any]:
         "parts": {part: one_line(path) for part, path in files.parts.items()},
         "skipped": {one_line(path): why for path, why in files.skipped.items()},
     }
-
-
-def check_file(check: CheckEntry) -> Path:
-    """Where a check is written."""
-    return CHECKS / ("hidden" if check.hidden else "public") / f"test_{check.part}.py"
 
 
 def _reference_files() -> dict[str, bytes]:
@@ -274,18 +219,3 @@ def _reference(assignment: Assignment) -> InProcessSubmission:
     files = _reference_files()
     parts = assignment.files
     return InProcessSubmission(SubmissionModules(files, parts, display_root=f"{REFERENCE}/"))
-
-
-@contextlib.contextmanager
-def _plugins_as_named() -> Iterator[None]:
-    """Keep pytest from loading whatever else is installed."""
-    name = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before

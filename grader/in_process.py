@@ -17,7 +17,8 @@ from grader.adapters import Adapter
 from grader.from_scratch import uses_in_source
 from grader.loader import SubmissionModules
 from grader.stand_ins import StandIn
-from grader.submission import Answer, Call, TimedOut, Use
+from grader.submission import Answer, Call, TimedOut
+from grader.terms import Use
 
 
 class InProcessSubmission:
@@ -72,7 +73,7 @@ def _alarm(seconds: float, modules: SubmissionModules) -> Iterator[None]:
     interrupted before it returns.
     """
     main_thread = threading.current_thread() is threading.main_thread()
-    if seconds <= 0 or sys.platform == "win32" or not main_thread:
+    if seconds <= 0 or sys.platform == "win32" or not hasattr(signal, "setitimer") or not main_thread:
         yield
         return
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from grader.loader import MAX_DEPTH, find_parts
 
@@ -19,7 +21,11 @@ MAX_FILE_BYTES = 1 << 20
 MAX_TOTAL_BYTES = 16 << 20
 MAX_FILES = 2000
 MAX_ENTRIES = 20_000
+MAX_DIRECTORY_BYTES = 10 << 20
 """Caps on what is read; a homework's source is a few kilobytes."""
+
+MAX_FOLDERS = MAX_DEPTH + 3
+"""How many folders down files are read: helpers may lie in packages below the parts."""
 
 
 Read = Callable[[int], bytes]
@@ -65,39 +71,55 @@ def read_submission(path: Path, part_files: Mapping[str, str]) -> SubmissionFile
     """
     try:
         if path.is_dir():
-            files, skipped = _within_caps(_in_folder(path))
+            basket = _within_caps(_in_folder(path))
         elif path.is_file():
-            files, skipped = _of_zip(path)
+            basket = _of_zip(path)
         else:
             raise InputError(f"the submission must be a folder or a zip file, got {path} (no such path)")
     except OSError as error:
         raise InputError(
             f"the submission must be readable, got {path} ({error.strerror or error})"
         ) from error
-    parts = find_parts(list(files), part_files)
+    parts = find_parts(list(basket.files), part_files)
     if not parts:
         wanted = ", ".join(part_files.values())
-        seen = ", ".join(list(files)[:5]) or "no Python file at all"
+        seen = ", ".join(list(basket.files)[:5]) or "no Python file at all"
         raise InputError(f"the submission must hold one of {wanted}, got {path} with {seen}")
-    return SubmissionFiles(files, parts, skipped)
+    return SubmissionFiles(basket.files, parts, basket.skipped)
 
 
-def _within_caps(sources: Mapping[str, Read]) -> tuple[dict[str, bytes], dict[str, str]]:
-    """Read files in order of their names, none further than the caps; return also what was left out."""
-    files: dict[str, bytes] = {}
-    skipped: dict[str, str] = {}
-    total = 0
-    for name in sorted(sources):
-        if total > MAX_TOTAL_BYTES or len(files) >= MAX_FILES:
-            skipped[name] = "too many"
-            continue
-        data = sources[name](MAX_FILE_BYTES + 1)
-        total += len(data)
+@dataclass
+class Basket:
+    """A submission's files as they are read, no further than the caps.
+
+    Attributes:
+        files: bytes by path.
+        skipped: what was left out, with the reason.
+    """
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    _total: int = 0
+
+    def take(self, name: str, read: Read) -> None:
+        """Read a file, unless there is no room for it."""
+        if self._total > MAX_TOTAL_BYTES or len(self.files) >= MAX_FILES:
+            self.skipped[name] = "too many"
+            return
+        data = read(MAX_FILE_BYTES + 1)
+        self._total += len(data)
         if len(data) > MAX_FILE_BYTES:
-            skipped[name] = "too large"
+            self.skipped[name] = "too large"
         else:
-            files[name] = data
-    return files, skipped
+            self.files[name] = data
+
+
+def _within_caps(sources: Mapping[str, Read]) -> Basket:
+    """Read files in order of their names."""
+    basket = Basket()
+    for name in sorted(sources):
+        basket.take(name, sources[name])
+    return basket
 
 
 def _in_folder(root: Path) -> dict[str, Read]:
@@ -105,8 +127,7 @@ def _in_folder(root: Path) -> dict[str, Read]:
     found: dict[str, Read] = {}
     for folder, folders, names in os.walk(root):
         depth = len(Path(folder).relative_to(root).parts)
-        # Helpers may lie in packages below the parts.
-        folders[:] = [name for name in folders if not _is_noise(name)] if depth < MAX_DEPTH + 3 else []
+        folders[:] = [name for name in folders if not is_noise(name)] if depth < MAX_FOLDERS else []
         for name in names:
             path = Path(folder, name)
             if name.endswith(".py") and stat.S_ISREG(path.lstat().st_mode):
@@ -114,32 +135,32 @@ def _in_folder(root: Path) -> dict[str, Read]:
     return found
 
 
+def open_file(path: Path) -> IO[bytes]:
+    """Open what is not a link."""
+    return os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb")
+
+
 def _read_file(path: Path, size: int) -> bytes:
-    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+    with open_file(path) as file:
         return file.read(size)
 
 
-def _of_zip(path: Path) -> tuple[dict[str, bytes], dict[str, str]]:
+def _of_zip(path: Path) -> Basket:
     if not zipfile.is_zipfile(path):
         raise InputError(f"the submission must be a folder or a zip file, got {path} (not a zip)")
     try:
-        with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            if len(entries) > MAX_ENTRIES:
-                raise InputError(
-                    f"a zip must have at most {MAX_ENTRIES} entries, got {path} with {len(entries)}"
-                )
+        with path.open("rb") as file, open_zip(file, str(path)) as archive:
             # Of several entries of one name the last counts, as it does for those who unpack.
-            found = {name: entry for entry in entries if (name := _name_of(entry))}
-            locked = [entry.filename for entry in found.values() if entry.flag_bits & 0x1]
+            found = {name: entry for entry in archive.infolist() if (name := _name_of(entry))}
+            locked = [entry.filename for entry in found.values() if is_locked(entry)]
             if locked:
                 raise InputError(f"the zip must not be encrypted, got {path} ({locked[0]})")
             return _within_caps({name: partial(_read_entry, archive, found[name]) for name in found})
-    except _BROKEN_ZIP as error:
+    except BROKEN_ZIP as error:
         raise InputError(f"the zip must be intact, got {path} ({error})") from error
 
 
-_BROKEN_ZIP = (
+BROKEN_ZIP = (
     zipfile.BadZipFile,
     NotImplementedError,
     RuntimeError,
@@ -148,16 +169,75 @@ _BROKEN_ZIP = (
     zlib.error,
     LZMAError,
 )
+"""What `zipfile` raises over a zip that is broken, or packed in a way that it does not know."""
+
+
+def open_zip(file: IO[bytes], shown: str) -> zipfile.ZipFile:
+    """Open a student's zip, unless it has more entries than a homework could.
+
+    Raises:
+        InputError: too many entries.
+    """
+    # Before `zipfile` builds an object for each of them: some megabytes can hold millions.
+    if _directory_bytes(file) > MAX_DIRECTORY_BYTES:
+        raise InputError(f"a zip must have at most {MAX_ENTRIES} entries, got {shown} with more")
+    archive = zipfile.ZipFile(file)
+    entries = len(archive.infolist())
+    if entries > MAX_ENTRIES:
+        archive.close()
+        raise InputError(f"a zip must have at most {MAX_ENTRIES} entries, got {shown} with {entries}")
+    return archive
+
+
+def _directory_bytes(file: IO[bytes]) -> int:
+    """The size of a zip's table of contents: the most that what could be its last record says."""
+    record_bytes = 22 + 20 + 56  # the last record, and what stands before it in a zip64
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - (1 << 16) - record_bytes))
+    tail = file.read()
+    sizes = [0]
+    for found in re.finditer(rb"PK\x05\x06", tail):
+        at = found.start()
+        sizes.append(int.from_bytes(tail[at + 12 : at + 16], "little"))
+        if tail[max(0, at - 20) : at].startswith(b"PK\x06\x07"):
+            sizes[-1] = int.from_bytes(tail[max(0, at - 36) : at - 28], "little")
+    return max(sizes)
+
+
+def path_in_zip(entry: zipfile.ZipInfo) -> PurePosixPath | None:
+    """Where an entry would lie in the folder it is unpacked to; None outside of it."""
+    path = PurePosixPath(_text_of(entry).replace("\\", "/"))  # old Windows tools write backslashes
+    outside = path.is_absolute() or ".." in path.parts or (path.parts[:1] and path.parts[0].endswith(":"))
+    return None if outside else path
+
+
+def _text_of(entry: zipfile.ZipInfo) -> str:
+    """The name, as UTF-8 if it can be: many tools write that and do not say so."""
+    if entry.flag_bits & 0x800:
+        return entry.filename
+    try:
+        return entry.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return entry.filename
+
+
+def is_regular(entry: zipfile.ZipInfo) -> bool:
+    """Whether it is a file: no folder, link or device."""
+    is_folder = entry.filename.endswith("/")  # `is_dir` fails over an empty name
+    return not is_folder and stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
+
+
+def is_locked(entry: zipfile.ZipInfo) -> bool:
+    """Whether it takes a password to read it."""
+    return bool(entry.flag_bits & 0x1)
 
 
 def _name_of(entry: zipfile.ZipInfo) -> str:
     """The path of a Python file that may be read, or nothing."""
-    name = PurePosixPath(entry.filename.replace("\\", "/"))  # old Windows tools write backslashes
-    regular = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
-    outside = name.is_absolute() or ".." in name.parts or (name.parts[:1] and name.parts[0].endswith(":"))
-    if entry.is_dir() or not regular or name.suffix != ".py" or outside or any(map(_is_noise, name.parts)):
+    path = path_in_zip(entry)
+    if path is None or not is_regular(entry) or path.suffix != ".py" or any(map(is_noise, path.parts)):
         return ""
-    return name.as_posix()
+    return path.as_posix()
 
 
 def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> bytes:
@@ -165,5 +245,6 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> 
         return file.read(size)
 
 
-def _is_noise(name: str) -> bool:
-    return name.startswith(".") or name in ("__MACOSX", "__pycache__")
+def is_noise(name: str) -> bool:
+    """Whether a file or folder is what systems and tools leave behind."""
+    return name.startswith(".") or name in ("__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini")

@@ -46,10 +46,11 @@ def find_parts(paths: Sequence[str], files: Mapping[str, str]) -> dict[str, str]
         the path chosen for each part that was found.
     """
     within = [path for path in paths if path.count("/") <= MAX_DEPTH and not _skipped(path)]
+    meant = {path: meaning(path) for path in within}
     candidates: dict[str, list[str]] = {}
     for part, name in files.items():
         exact = [path for path in within if posixpath.basename(path) == name]
-        candidates[part] = exact or [path for path in within if _meant(path) == _meant(name)]
+        candidates[part] = exact or [path for path in within if meant[path] == meaning(name)]
 
     found_in = [posixpath.dirname(path) for chosen in candidates.values() for path in chosen]
 
@@ -64,14 +65,17 @@ def find_parts(paths: Sequence[str], files: Mapping[str, str]) -> dict[str, str]
 _BULK_PREFIX = re.compile(r"^.*_\d+_\d+_")
 """What Canvas puts before the name in a bulk download: student, marks, two numbers."""
 
+_MAX_NAME = 150
+"""A longer name means no other; in a zip it could have thousands of characters to be tried."""
+
 _COPY = re.compile(r"(?:[ _-]*(?:\((\d+)\)|copy|final)|[ _-]+v?(\d+))+$")
 """What a browser, an LMS or a student puts behind a name that is there already."""
 
 
-def _meant(path: str) -> str:
+def meaning(path: str) -> str:
     """The name that a file's name means: small letters only, without what was put around it."""
     stem = posixpath.basename(path).lower()
-    if not stem.endswith(".py"):
+    if not stem.endswith(".py") or len(stem) > _MAX_NAME:
         return ""
     stem = _COPY.sub("", _BULK_PREFIX.sub("", stem.removesuffix(".py")).strip())
     return re.sub(r"[^a-z0-9]", "", stem)

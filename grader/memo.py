@@ -6,7 +6,8 @@ import hashlib
 import json
 
 from grader.sandbox.protocol import pack_call
-from grader.submission import Answer, Call, Submission, SubmissionError, Use
+from grader.submission import Answer, Call, Submission, SubmissionError
+from grader.terms import Use
 from grader.wire import tensor_bytes
 
 

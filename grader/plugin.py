@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grader.check import CheckRun, Verdict
-from grader.submission import Outcome
+from grader.terms import Outcome
 
 TRACEBACK_CHARACTERS = 4000
 

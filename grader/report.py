@@ -13,14 +13,16 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader import __version__
 from grader.assignment import Assignment, CheckEntry
-from grader.misconceptions import Misconception
-from grader.recognise import Recognised
-from grader.submission import Outcome, Use
+from grader.terms import Outcome, Use
 from grader.text import clean
+
+if TYPE_CHECKING:
+    from grader.misconceptions import Misconception
+    from grader.recognise import Recognised
 
 MAX_OUTPUT = 20_000
 """Characters of one check's output; Gradescope cuts at 100,000."""
@@ -34,6 +36,9 @@ LABELS = {
     "look_at": "look at",
 }
 LABEL_WIDTH = 10
+
+TEMPORARY = ".tmp"
+"""How a hidden file ends that is not yet complete; one that stays was left by a process that was killed."""
 
 
 @dataclass
@@ -141,7 +146,7 @@ def message(row: Row) -> str:
     if row.outcome is Outcome.NOT_RUN and not row.lines:
         return "not run"
     if row.outcome is Outcome.GRADER_ERROR:
-        return "The grader failed here, not your code. Course staff has been told.\n"
+        return "The grader failed here, not your code. Course staff will look at it.\n"
     lines = dict(row.lines)
     if row.cause:
         lines["cause"] = row.cause
@@ -180,7 +185,7 @@ def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dic
         "test_name_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "tests": [_test(row, number, run.assignment) for number, row in _numbered(run.rows)],
+        "tests": [_test(row, run.assignment) for row in run.rows],
         "extra_data": {
             "assignment": run.assignment.title,
             "max_score": run.max_score,
@@ -222,7 +227,7 @@ def tell_causes(run: Run) -> list[str]:
     the report: not everybody may see it yet.
     """
     leading = []
-    numbers = {row.entry.id: number for number, row in _numbered(run.rows)}
+    numbers = {row.entry.id: run.assignment.numbers[row.entry.id] for row in run.rows}
     policy = run.assignment.misconceptions
     for name, part in run.assignment.parts.items():
         for found in run.recognised:
@@ -325,20 +330,10 @@ def summary(run: Run, leading: Sequence[str]) -> str:
     return clean("\n".join([*first, title, *parts, *causes]), MAX_OUTPUT)
 
 
-def _numbered(rows: Sequence[Row]) -> list[tuple[str, Row]]:
-    """Number the checks 1.1, 1.2, ... by part."""
-    parts = list(dict.fromkeys(row.entry.part for row in rows))
-    numbered = []
-    for number, part in enumerate(parts, start=1):
-        own = [row for row in rows if row.entry.part == part]
-        numbered += [(f"{number}.{position}", row) for position, row in enumerate(own, start=1)]
-    return numbered
-
-
-def _test(row: Row, number: str, assignment: Assignment) -> dict[str, Any]:
+def _test(row: Row, assignment: Assignment) -> dict[str, Any]:
     test: dict[str, Any] = {
         "name": f"{assignment.parts[row.entry.part].title}: {row.entry.title}",
-        "number": number,
+        "number": assignment.numbers[row.entry.id],
         "score": row.score,
         "max_score": row.entry.points,
         "status": "passed" if row.outcome is Outcome.PASSED else "failed",
@@ -349,6 +344,7 @@ def _test(row: Row, number: str, assignment: Assignment) -> dict[str, Any]:
             "check": row.entry.id,
             "part": row.entry.part,
             "outcome": row.outcome.value,
+            "hidden": row.entry.hidden,
         },
     }
     if row.at_fault:
@@ -365,8 +361,16 @@ def nothing_gradable(assignment: Assignment, why: str) -> dict[str, Any]:
     """The result of a submission in which no part was found: every check is missing."""
     lines = {"observed": clean(why), "look_at": "the names of the files that were handed in"}
     rows = [Row(check, Outcome.MISSING, lines) for check in assignment.checks.values()]
-    document = results(Run(assignment, rows), execution_time=0, extra={})
+    document = results(Run(assignment, rows), execution_time=0, extra={"nothing_gradable": clean(why)})
     return document | {"output": f"Nothing gradable: {clean(why)}\n\n{document['output']}"}
+
+
+def grader_failed(assignment: Assignment, trouble: str) -> dict[str, Any]:
+    """The result of a submission that the grader failed to grade: no check has a score."""
+    rows = [Row(check, Outcome.GRADER_ERROR) for check in assignment.checks.values()]
+    document = results(Run(assignment, rows), execution_time=0, extra={})
+    document["extra_data"]["grader_errors"] = {"run": trouble}
+    return document
 
 
 def to_json(document: Mapping[str, Any]) -> str:
@@ -380,10 +384,10 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OSError: the file cannot be written there; what was there before is unharmed.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=TEMPORARY)
     try:
         # Whatever slipped through: a result that cannot be written would be lost.
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as file:
             file.write(text)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)

@@ -11,11 +11,9 @@ version of Hypothesis. `python -m grader record` draws them again after a family
 from __future__ import annotations
 
 import contextlib
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +21,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
-from grader.cases import CASE_CLASSES, MASKS, PADDINGS, AttentionCase, BlockCase, Case, MultiHeadCase
+from grader.cases import MASKS, PADDINGS, AttentionCase, BlockCase, Case, MultiHeadCase
+from grader.recorded import CASES_FILE, as_text
 
-CASES_FILE = Path(__file__).with_name("cases.json")
 RECORD_SEED = 3
 
 Cases = st.SearchStrategy[Case]
@@ -73,33 +71,10 @@ class DrawnCases(dict[str, list[Case]]):
         return self[name]
 
 
-@lru_cache(maxsize=1)
-def recorded(path: Path = CASES_FILE) -> dict[str, list[Case]]:
-    """The recorded cases by family."""
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    return {name: [from_json(entry) for entry in entries] for name, entries in raw.items()}
-
-
 def record(path: Path = CASES_FILE) -> None:
-    """Draw all families and write them, one case a line."""
-    families = []
-    for name, family in FAMILIES.items():
-        lines = [json.dumps(to_json(case)) for case in draw(family, RECORD_SEED)]
-        families.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
-    path.write_text("{\n" + ",\n".join(families) + "\n}\n", encoding="utf-8")
-
-
-def to_json(case: Case) -> dict[str, Any]:
-    """A case as JSON; `from_json` undoes it."""
-    return {"case": type(case).__name__} | asdict(case)
-
-
-def from_json(entry: Mapping[str, Any]) -> Case:
-    """Rebuild a case."""
-    values: dict[str, Any] = {
-        k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "case"
-    }
-    return CASE_CLASSES[entry["case"]](**values)
+    """Draw all families and write them."""
+    drawn = {name: draw(family, RECORD_SEED) for name, family in FAMILIES.items()}
+    path.write_text(as_text(drawn), encoding="utf-8")
 
 
 def size(case: Case) -> tuple[int, bool, int, str]:
@@ -342,7 +317,7 @@ def block_cases(
     paddings: tuple[str, ...] = ("none",),
     causal: tuple[bool, ...] = (True,),
     norm_first: tuple[bool, ...] = (True, False),
-    small: bool = False,
+    small: bool = False,  # hidden
 ) -> BlockCase:
     """Draw block cases."""
     # The norms of one or two features are constants, or signs: no property would be left.
@@ -358,7 +333,7 @@ def block_cases(
         sharp=False,
         d_ff=draw(widths),
         norm_first=draw(st.sampled_from(norm_first)),
-        small=small,
+        small=small,  # hidden
         **sizes,
     )
 
@@ -428,5 +403,5 @@ FAMILIES: dict[str, Family] = {
     "block_mixed": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY),
     "block_pre_norm": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(True,)),
     "block_post_norm": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(False,)),
-    "block_small": _sequence_family(block_cases, small=True, without=("long",)),
+    "block_small": _sequence_family(block_cases, small=True, without=("long",)),  # hidden
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,15 +24,18 @@ _TOLD_ONCE = ("not_implemented", "missing", "not_importable", "forbidden", "bloc
 _MAX_PRINTED_LINES = 20
 
 
-def show(document: Mapping[str, Any], console: Console, *, hidden_points: float = 0) -> None:
+def show(
+    document: Mapping[str, Any], console: Console, *, hidden_points: Mapping[str, float] | None = None
+) -> None:
     """Print a result.
 
     Args:
         document: as `report.results` makes it.
         console: where to.
-        hidden_points: points of checks that were not run here, for the last line.
+        hidden_points: by part, points of checks that were not run here.
     """
-    console.print(_table(document))
+    waiting = {part: (hidden_points or {}).get(part, 0) for part in document["extra_data"]["parts"]}
+    console.print(_table(document, waiting))
     if any(test["extra_data"].get("at_fault") and test.get("score") for test in document["tests"]):
         console.print(
             Text("* passes with a right file in place of a wrong one; its points stand", style="dim")
@@ -41,8 +45,8 @@ def show(document: Mapping[str, Any], console: Console, *, hidden_points: float 
         _show_line(line, console)
     for test, alike in _grouped(document):
         _show_message(test, alike, console)
-    if hidden_points:
-        console.print(f"{hidden_points:g} more points are for checks that course staff runs.")
+    if any(waiting.values()):
+        console.print(f"\n{sum(waiting.values()):g} more points are for checks that course staff runs.")
 
 
 def show_printed(printed: str, console: Console) -> None:
@@ -54,7 +58,7 @@ def show_printed(printed: str, console: Console) -> None:
         console.print(Padding(Text(shown, style="dim"), (0, 2)))
 
 
-def _table(document: Mapping[str, Any]) -> Table:
+def _table(document: Mapping[str, Any], waiting: Mapping[str, float]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("#", justify="right")
     table.add_column("check")
@@ -67,7 +71,8 @@ def _table(document: Mapping[str, Any]) -> Table:
             title = test["name"].partition(":")[0]
             points = document["extra_data"]["parts"][part]
             earned = f"{points['score']:g}/{points['max_score']:g}"
-            table.add_row("", Text(title, style="bold"), Text(earned, style="bold"), "")
+            later = Text(f"+{waiting[part]:g} hidden" if waiting[part] else "", style="dim")
+            table.add_row("", Text(title, style="bold"), Text(earned, style="bold"), later)
         outcome = test["extra_data"]["outcome"]
         if test["extra_data"].get("at_fault") and outcome == "passed":
             outcome = "carried"
@@ -101,15 +106,15 @@ def _hanging(label: str, text: str) -> Table:
 def _grouped(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]:
     """Tests with a message, and the others of their part that have the same cause.
 
-    It is not implemented, or does not import, or one misconception explains them: told once, by the
-    check that shows it best.
+    It is not implemented, or does not import, or raises on the same line, or one misconception explains
+    them: told once, by the check that shows it best.
     """
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for test in document["tests"]:
         if test["output"]:
             about = test["extra_data"]
             once = about["outcome"] in _TOLD_ONCE or about["outcome"] == "passed"
-            own = (about["outcome"], about.get("at_fault", "") if once else about["check"])
+            own = (about["outcome"], about.get("at_fault", "") if once else _line_or_check(test))
             groups.setdefault((about["part"], *([about["cause"]] if about.get("cause") else own)), []).append(
                 test
             )
@@ -119,6 +124,12 @@ def _grouped(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Seque
         first = next((test for test in group if test["extra_data"]["check"] in tells), group[0])
         told.append((first, [test for test in group if test is not first]))
     return told
+
+
+def _line_or_check(test: Mapping[str, Any]) -> str:
+    """The line on which it raised or hung, if there is one; otherwise what nobody else has."""
+    where = re.search(rf"^{LABELS['look_at']} +(\S+\.py:\d+)$", test["output"], re.MULTILINE)
+    return where.group(1) if where else test["extra_data"]["check"]
 
 
 def _show_message(test: Mapping[str, Any], alike: Sequence[Mapping[str, Any]], console: Console) -> None:

@@ -22,5 +22,16 @@ def one_line(text: str, limit: int = 500) -> str:
     return " ".join(clean(text, limit).split())
 
 
+def defused(text: str) -> str:
+    """A cell of a CSV file that no spreadsheet takes for a formula."""
+    shown = one_line(text, 1000)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+
+
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four: their wide forms
+
+
 def _shown(character: str) -> bool:
-    return character in "\n\t" or (character.isprintable() and not "\ud800" <= character <= "\udfff")
+    if character in "\n\t\u200c\u200d":  # the last two join letters in Persian and Indic names
+        return True
+    return character.isprintable() and not "\ud800" <= character <= "\udfff"

@@ -10,7 +10,7 @@ import pytest
 
 from grader.assignment import Assignment, AssignmentError, load_assignment
 from grader.check import Check
-from grader.grading import check_file
+from grader.running import check_file
 from grader.strategies import FAMILIES
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from grader.cases import AttentionCase, BlockCase, Case, MultiHeadCase, SequenceCase
-from grader.strategies import FAMILIES, RECORD_SEED, draw, from_json, recorded, search, size, to_json
+from grader.recorded import from_json, recorded, to_json
+from grader.strategies import FAMILIES, RECORD_SEED, draw, search, size
 
 ALL = [(name, case) for name, cases in recorded().items() for case in cases]
 

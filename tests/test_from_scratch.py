@@ -11,7 +11,7 @@ from grader.from_scratch import uses_in_source
 from grader.grading import Grader, Options
 from grader.loader import SubmissionModules, find_parts
 from grader.sandbox.zygote import Zygote
-from grader.submission import Use
+from grader.terms import Use
 from tests.conftest import Grade, outcomes, output
 from tests.submissions import edited, reference, submission
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from grader import grading
+from grader import running
 from grader.assignment import Assignment
-from grader.grading import Grader, GraderError, Options
+from grader.grading import Grader, Options
 from grader.report import Run, results, rows_of, to_json
+from grader.running import GraderError
 from grader.sandbox.zygote import Zygote
-from grader.submission import Outcome, Raised
+from grader.submission import Raised
+from grader.terms import Outcome
 from tests.conftest import outcomes
 from tests.submissions import reference, starter, submission
 
@@ -65,7 +67,7 @@ def test_a_zygote_that_is_gone_is_the_graders_fault(assignment: Assignment) -> N
 
 def test_pytest_that_cannot_run_is_an_error(monkeypatch: pytest.MonkeyPatch, own_grader: Grader) -> None:
     """Not a result."""
-    monkeypatch.setattr(grading, "check_file", lambda _: grading.CHECKS / "nowhere.py")
+    monkeypatch.setattr(running, "check_file", lambda _: running.CHECKS / "nowhere.py")
     with pytest.raises(GraderError):
         own_grader.grade(starter())
 

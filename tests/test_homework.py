@@ -11,7 +11,7 @@ from torch import nn
 
 from grader.cases import BlockCase, MultiHeadCase
 from grader.checks.public import oracles
-from grader.strategies import recorded
+from grader.recorded import recorded
 from reference.attention import ScaledDotProductAttention
 from reference.block import TransformerBlock
 from reference.multi_head import MultiHeadSelfAttention

@@ -133,3 +133,38 @@ def test_a_zip_that_is_broken_inside(tmp_path: Path, method: int) -> None:
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"got .*z\.zip"):
         read_submission(path, FILES)
+
+
+def test_an_entry_without_a_name(tmp_path: Path) -> None:
+    """It is passed over."""
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("attention.py", "x")
+        archive.writestr("no", "y")
+    data = (tmp_path / "z.zip").read_bytes().replace(b"no", b"\0o")
+    (tmp_path / "z.zip").write_bytes(data)
+    assert list(read_submission(tmp_path / "z.zip", FILES).files) == ["attention.py"]
+
+
+def test_a_name_in_utf8_that_does_not_say_so(tmp_path: Path) -> None:
+    """As many tools write it."""
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("hxx/attention.py", "x")
+    data = (tmp_path / "z.zip").read_bytes().replace(b"hxx", "hé".encode())
+    (tmp_path / "z.zip").write_bytes(data)
+    assert list(read_submission(tmp_path / "z.zip", FILES).files) == ["hé/attention.py"]
+
+
+@pytest.mark.parametrize("zip64", [False, True])
+def test_a_table_of_contents_that_is_far_too_long_is_not_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zip64: bool
+) -> None:
+    """Its size is known from the last record alone."""
+    monkeypatch.setattr(intake, "MAX_DIRECTORY_BYTES", 1000)
+    if zip64:
+        monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 1)
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        for number in range(30):
+            archive.writestr(f"{number}.py", "")
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    with pytest.raises(InputError, match=r"entries, got .* with more"):
+        read_submission(tmp_path / "z.zip", FILES)

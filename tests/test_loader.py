@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_a_name_that_means_the_same_counts(paths: list[str], chosen: str) -> Non
 def test_marks_in_a_name_do_not_count(paths: list[str]) -> None:
     """Underscores become spaces and dashes on the way."""
     assert find_parts(paths, {"multi_head": "multi_head.py"}) == {"multi_head": paths[0]}
+
+
+@pytest.mark.parametrize("name", ["-" * 60_000 + "x.py", "_1" * 30_000 + "x.py", " (1)" * 10_000 + "x.py"])
+def test_a_name_of_a_zips_length_costs_nothing(name: str) -> None:
+    """It means no part."""
+    started = time.process_time()
+    assert find_parts([name, "Attention.py"], FILES) == {"attention": "Attention.py"}
+    assert time.process_time() - started < 1
 
 
 def test_a_submission_under_other_names_is_graded(grade: Grade) -> None:

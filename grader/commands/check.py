@@ -6,7 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from grader.commands.arguments import EXIT_GRADER, EXIT_NOT_PASSED, EXIT_OK, Commands, known_parts
+from grader.commands.arguments import (
+    EXIT_GRADER,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_PASSED,
+    EXIT_OK,
+    Commands,
+    known_parts,
+)
 
 
 def register(commands: Commands) -> None:
@@ -14,11 +21,14 @@ def register(commands: Commands) -> None:
     check = commands.add_parser("check", help="run the public checks on your own files, in seconds")
     check.add_argument("part", nargs="*", metavar="PART", help="only these parts")
     check.add_argument("--path", type=Path, default=Path("starter"), help="where the files are (starter)")
-    check.add_argument("--pdb", action="store_true", help="stop in the debugger where it fails")
+    check.add_argument("--pdb", action="store_true", help="then open the debugger where the first one failed")
     check.set_defaults(command=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
+    # Importing torch takes a second or two: nobody shall wonder whether anything happens.
+    print(f"Checking {options.path} ...", flush=True)
+
     from grader.assignment import load_assignment
 
     assignment = load_assignment()
@@ -28,13 +38,24 @@ def _run(options: argparse.Namespace) -> int:
 
     from grader import home, terminal
 
-    document = home.check(assignment, options.path, options.part, ["--pdb"] if options.pdb else [])
-    parts = options.part or list(assignment.parts)
-    waiting = sum(c.points for part in parts for c in assignment.checks_of(part) if c.hidden)
-    terminal.show(document, Console(highlight=False), hidden_points=waiting)
-    if document["extra_data"]["grader_error"]:
-        for check, trace in document["extra_data"]["grader_errors"].items():
+    try:
+        checked = home.check(assignment, options.path, options.part, _tell_part)
+    except KeyboardInterrupt as interrupt:
+        print(" at ".join(["grader: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
+        return EXIT_INTERRUPTED
+    print()
+    waiting = {name: part.hidden_points for name, part in assignment.parts.items()}
+    terminal.show(checked.document, Console(highlight=False), hidden_points=waiting)
+    if checked.document["extra_data"]["grader_error"]:
+        for check, trace in checked.document["extra_data"]["grader_errors"].items():
             print(f"\n{check}\n{trace}", file=sys.stderr)
+        print("grader: its own error, not yours: send this to course staff, please", file=sys.stderr)
         return EXIT_GRADER
-    passed = all(test["extra_data"]["outcome"] == "passed" for test in document["tests"])
+    if options.pdb and not checked.debug():
+        print("\nThere is no failure in the code of these parts for the debugger to stop at.")
+    passed = all(test["extra_data"]["outcome"] == "passed" for test in checked.document["tests"])
     return EXIT_OK if passed else EXIT_NOT_PASSED
+
+
+def _tell_part(file: str, score: float, max_score: float) -> None:
+    print(f"  {file:<14} {score:g} of {max_score:g} points", flush=True)

@@ -14,8 +14,8 @@ def register(commands: Commands) -> None:
 
 
 def _run(_options: argparse.Namespace) -> int:
-    from grader import strategies
+    from grader import recorded, strategies
 
     strategies.record()
-    print(f"recorded {strategies.CASES_FILE}")
+    print(f"recorded {recorded.CASES_FILE}")
     return EXIT_OK

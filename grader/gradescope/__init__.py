@@ -20,6 +20,9 @@ from typing import Any
 RESERVE_S = 20.0
 """What the inner process gets less than the deadline, to end by itself."""
 
+REFUSED = 4
+"""How the inner process ends where a layer around the submission is missing; its result says so."""
+
 NOT_FINAL = (
     "This result is not final, and not your score: the grader itself failed. Course staff can see why and "
     "will run it again."
@@ -27,7 +30,7 @@ NOT_FINAL = (
 
 
 def run(root: Path, deadline_s: float) -> int:
-    """Grade what lies under `root`; return 0, or 3 if the grader itself failed.
+    """Grade what lies under `root`; return 0, 3 if the grader itself failed, 4 if it refused.
 
     Args:
         root: `/autograder`.
@@ -46,8 +49,8 @@ def run(root: Path, deadline_s: float) -> int:
     finally:
         _kill(inner)
     document = _read(results)
-    if status == 0 and document is not None:
-        return 0
+    if status in (0, REFUSED) and document is not None:
+        return status
     _write(results, _unfinished(document, trouble))
     return 3
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment import Assignment, load_assignment
-from grader.gradescope import failed
+from grader.gradescope import REFUSED, failed
 from grader.intake import InputError, read_submission
 
 
-def main(root: Path, wall_s: float) -> None:
-    """Grade the submission and write the result, each part as it ends."""
+def main(root: Path, wall_s: float) -> int:
+    """Grade the submission and write the result, each part as it ends; return 0, or 4 where it refuses."""
     from grader.sandbox.zygote import Zygote
 
     zygote = Zygote.start()
@@ -34,12 +34,12 @@ def main(root: Path, wall_s: float) -> None:
         print(f"a submission is not held by {layer}: {todo}")
     if weak and not assignment.gradescope.allow_weak_isolation:
         report.write_atomically(results, report.to_json(failed(f"nothing was graded, for want of {weak}")))
-        return
+        return REFUSED
     try:
         files = read_submission(root / "submission", assignment.files)
     except InputError as error:
         write(report.nothing_gradable(assignment, str(error)))
-        return
+        return 0
     graded = grader.grade(files, Options(wall_s=wall_s), progress=write)
     write(graded.document)
     for line in notes(graded.document, metadata):
@@ -47,6 +47,7 @@ def main(root: Path, wall_s: float) -> None:
     if graded.printed:
         print(f"The submission printed:\n{graded.printed}")
     zygote.close()
+    return 0
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
@@ -101,4 +102,4 @@ def for_gradescope(
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]))
+    sys.exit(main(Path(sys.argv[1]), float(sys.argv[2])))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.intake import InputError, SubmissionFiles
+from grader.intake import SubmissionFiles
 
 
 @dataclass(frozen=True)
@@ -76,4 +76,6 @@ def read_export(path: Path, part_files: Mapping[str, str], layout: str = "") -> 
     Raises:
         InputError: no such path, not a folder or a zip, or nothing in it that could be a submission.
     """
-    raise InputError("not yet")
+    from grader.ingest.recognise import read_download  # it is built on the classes above
+
+    return read_download(path, part_files, layout)

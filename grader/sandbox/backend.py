@@ -24,7 +24,8 @@ from grader.sandbox.protocol import (
 )
 from grader.sandbox.zygote import WorkerProcess
 from grader.stand_ins import StandIn, to_json
-from grader.submission import Answer, Call, Died, OutOfTime, SubmissionError, Target, TimedOut, Use
+from grader.submission import Answer, Call, Died, OutOfTime, SubmissionError, TimedOut
+from grader.terms import Target, Use
 from grader.text import clean, one_line
 from grader.wire import MalformedFrame
 
@@ -180,7 +181,10 @@ class SandboxSubmission:
             raise TimedOut(f"no answer within {limit_s:g} s of computing") from None
         except ChannelClosed:
             self.budget.spend(stopwatch)
-            raise Died(self._how_it_ended(self._end_worker())) from None
+            status = self._end_worker()
+            if status == -signal.SIGKILL:
+                self.budget.count_killed()
+            raise Died(self._how_it_ended(status)) from None
         except MalformedFrame as error:
             self.budget.spend(stopwatch)
             self._end_worker()

@@ -42,6 +42,7 @@ class _Account:
 
     ends_at: float
     used_s: float = 0.0
+    killed: int = 0
 
 
 class Budget:
@@ -65,6 +66,15 @@ class Budget:
     def used_s(self) -> float:
         """CPU seconds so far, of all that share this."""
         return self._account.used_s
+
+    @property
+    def killed(self) -> int:
+        """How many workers were ended by SIGKILL, and not by us: by the system, or whoever may."""
+        return self._account.killed
+
+    def count_killed(self) -> None:
+        """One more."""
+        self._account.killed += 1
 
     @property
     def wall_left_s(self) -> float:

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from grader.sandbox.confine import Layer
-from grader.submission import ERRORS, Answer, Call, Run, SubmissionError, Target, Use
+from grader.submission import ERRORS, Answer, Call, Run, SubmissionError
+from grader.terms import Target, Use
 from grader.text import one_line
 from grader.wire import DTYPES, MalformedFrame
 

@@ -140,6 +140,13 @@ class Zygote:
         status: int = self._ask({"reap": worker.pid})["status"]
         return status
 
+    def gone(self) -> bool:
+        """Whether it has ended."""
+        try:
+            return os.waitpid(self.pid, os.WNOHANG)[0] != 0
+        except ChildProcessError:
+            return True
+
     def close(self) -> None:
         """End the zygote and every worker that is left."""
         self._replies.close()

@@ -19,6 +19,7 @@ from grader.client import PartClient
 from grader.in_process import InProcessSubmission
 from grader.intake import read_submission
 from grader.loader import SubmissionModules
+from grader.running import run_pytest
 from grader.strategies import FAMILIES
 
 CASES = 25
@@ -68,7 +69,7 @@ def main() -> None:
         references={name: PartClient(part, reference) for name, part in parts.items()},
         cases={},
     )
-    report = grading.run_pytest(run, list(assignment.checks.values()))
+    report = run_pytest(run, list(assignment.checks.values()))
     print(report["summary"])
 
 

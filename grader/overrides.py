@@ -1,0 +1,120 @@
+"""Staff's word is last: points that they set by hand, on top of every run.
+
+A CSV file with the columns `submission`, `part or check`, `points`, `reason`; a line sets the points of a
+part, of a check (by id or number) or of the whole (`total`). Results keep what the grader found; scores and
+reports show both.
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import math
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from grader.assignment import Assignment
+from grader.intake import InputError
+from grader.marks import Override
+
+TOTAL = "total"
+COLUMNS = ("submission", "part or check", "points", "reason")
+_WHAT = ("part or check", "part_or_check", "part/check", "check", "part", "what")
+"""How the second column may be called; of several that are there, one has the word."""
+
+
+def read_overrides(path: Path, assignment: Assignment, submissions: Collection[str]) -> list[Override]:
+    """Read the file; where there is none, nobody has said anything.
+
+    Raises:
+        InputError: a line is about no submission, part or check that there is, has no points or no
+            reason, or contradicts another.
+    """
+    if not path.exists():
+        return []
+    rows = _rows(path)
+    found: dict[tuple[str, str], Override] = {}
+    for line, row in rows:
+        override = _override(row, assignment, submissions, f"{path}, line {line}")
+        if (override.submission, override.what) in found:
+            raise InputError(f"{path}, line {line}: each must be set once, got {override.what} again")
+        found[override.submission, override.what] = override
+    return list(found.values())
+
+
+def _rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} must be a CSV file in UTF-8, got {error}") from error
+    delimiter = ";" if ";" in text.partition("\n")[0] else ","
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    header = [name.strip().lower() for name in next(reader, [])]
+    if not {"submission", "points", "reason"} <= set(header) or not set(_WHAT) & set(header):
+        wanted = ", ".join(COLUMNS)
+        raise InputError(f"{path} must have the columns {wanted}, got {', '.join(header) or 'nothing'}")
+    return [
+        (reader.line_num, dict(zip(header, (cell.strip() for cell in row), strict=False)))
+        for row in reader
+        if any(cell.strip() for cell in row)
+    ]
+
+
+def _override(
+    row: Mapping[str, str], assignment: Assignment, submissions: Collection[str], where: str
+) -> Override:
+    submission = row.get("submission", "")
+    if submission.startswith("'"):  # as `scores.csv` writes what a spreadsheet would take for a formula
+        submission = submission[1:]
+    if submission not in submissions:
+        raise InputError(f"{where}: the submission must be one of the download's, got {submission!r}")
+    said = [row[name] for name in _WHAT if row.get(name)]
+    what = _what(said[-1] if len(said) == 1 else "", assignment)
+    if not what:
+        got = " and ".join(said) or "nothing"
+        raise InputError(f"{where}: it must name one part, one check, or {TOTAL}, got {got}")
+    try:
+        points = float(row.get("points", "").replace(",", "."))
+    except ValueError:
+        points = math.nan
+    if not 0 <= points < math.inf:
+        raise InputError(f"{where}: points must be a number from 0, got {row.get('points', '')!r}")
+    if not row.get("reason"):
+        raise InputError(f"{where}: there must be a reason, got none")
+    return Override(submission, what, points, row["reason"])
+
+
+def _what(said: str, assignment: Assignment) -> str:
+    numbers = {number: check for check, number in assignment.numbers.items()}
+    what = numbers.get(said, said)
+    return what if what in assignment.checks or what in assignment.parts or what == TOTAL else ""
+
+
+def applied(document: Mapping[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
+    """The result with the overrides in it: a part's word goes over its checks', the total's over all."""
+    changed = copy.deepcopy(dict(document))
+    about = changed["extra_data"]
+    said = {override.what: override for override in overrides}
+    for test in changed["tests"]:
+        own = said.get(test["extra_data"]["check"])
+        if own:
+            part = about["parts"][test["extra_data"]["part"]]
+            part["score"] += own.points - test.get("score", 0)
+            changed["score"] += own.points - test.get("score", 0)
+            test["extra_data"]["override"] = _noted(own, test.get("score"))
+            test["score"] = own.points
+    for name, part in about["parts"].items():
+        if name in said:
+            changed["score"] += said[name].points - part["score"]
+            part["override"] = _noted(said[name], part["score"])
+            part["score"] = said[name].points
+    if TOTAL in said:
+        about["override"] = _noted(said[TOTAL], changed["score"])
+        changed["score"] = said[TOTAL].points
+    return changed
+
+
+def _noted(override: Override, before: float | None) -> dict[str, Any]:
+    return {"points": override.points, "reason": override.reason, "before": before}

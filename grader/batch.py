@@ -10,7 +10,7 @@ import contextlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from grader import report
 from grader.assignment import Assignment
 from grader.fingerprint import fingerprint
 from grader.gradebook import Filled, Gradebook, gradescope_rows
-from grader.ingest import Entry, Export
+from grader.ingest import Entry, Export, Student
 from grader.ingest.contents import taken
 from grader.intake import InputError, SubmissionFiles
 from grader.marks import GRADED, GRADER_ERROR, STUDENT_ERROR, WAITING, Mark, Marks, Override
@@ -129,7 +129,10 @@ class Batch:
         filled = self.filled(found)
         if filled is None:
             return found
-        return Marks(found.title, found.layout, marks, found.unmatched, filled.missing)
+        known = tuple(
+            _introduced(mark, filled.students.get(mark.entry.id, ()), found.layout) for mark in marks
+        )
+        return replace(found, marks=known, missing=filled.missing)
 
     def filled(self, marks: Marks) -> Filled | None:
         """The gradebook with the scores in it, if there is one."""
@@ -228,6 +231,19 @@ def status_of(document: Mapping[str, Any]) -> str:
     if all(test["extra_data"]["outcome"] in nothing for test in document["tests"]):
         return STUDENT_ERROR
     return GRADED
+
+
+def _introduced(mark: Mark, rows: Sequence[Student], layout: str) -> Mark:
+    """With what the gradebook knows of its student, and the download does not say."""
+    said = mark.entry.students or (Student(),)
+    if len(said) != 1 or len(rows) != 1:
+        return mark
+    (own,), (row,) = said, rows
+    names = (row.name, own.name) if layout == "canvas" else (own.name, row.name)  # Canvas writes `smithbob`
+    known = Student(
+        names[0] or names[1], own.email or row.email, own.sid or row.sid, own.lms_id or row.lms_id
+    )
+    return replace(mark, entry=replace(mark.entry, students=(known,)))
 
 
 def _notes(document: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -107,12 +107,14 @@ class Filled:
         missing: who stands in it and handed in nothing.
         unmatched: submissions that have no row, or none for one of their students, by id, with the reason.
         notes: what else staff should know.
+        students: whose rows are a submission's, by its id, as the gradebook has them.
     """
 
     text: str
     missing: tuple[Student, ...]
     unmatched: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    students: Mapping[str, tuple[Student, ...]] = field(default_factory=dict)
 
 
 def read_gradebook(path: Path) -> Gradebook:
@@ -230,15 +232,19 @@ class Gradebook:
         filling = _Filling(self._table.copy(), scale, self._target(column, title))
         matched = match(self._rows, [mark.entry for mark in marks], self.kind, layout)
         by_id = {mark.entry.id: mark for mark in marks}
+        students: dict[str, tuple[Student, ...]] = {}
         for row in self._rows:
             if row.number in matched.owners:
-                self._enter(filling, row, by_id[matched.owners[row.number].id])
+                owner = matched.owners[row.number].id
+                students[owner] = (*students.get(owner, ()), row.student)
+                self._enter(filling, row, by_id[owner])
         missing = [row.student for row in self._rows if row.number not in matched.claimed]
         return Filled(
             filling.table.text,
             tuple(student for student in missing if student.name != _TEST_STUDENT),
             tuple(sorted(matched.unmatched)),
             tuple(dict.fromkeys(filling.notes)),
+            students,
         )
 
     def _row(self, row: int) -> Row | None:

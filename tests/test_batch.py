@@ -19,10 +19,12 @@ import pytest
 
 from grader import report
 from grader.assignment import Assignment
-from grader.batch import Batch, Busy, status_of
+from grader.batch import Batch, Busy, Outputs, status_of
+from grader.gradebook import read_gradebook
 from grader.ingest import read_export
 from grader.marks import GRADED, GRADER_ERROR, STUDENT_ERROR, WAITING
 from grader.pool import Done, Job
+from tests import exports
 from tests.submissions import ROOT, edited, reference, starter
 
 EXITS = "import os\nos._exit(3)\n"
@@ -72,10 +74,15 @@ def everything(out: Path) -> dict[str, Any]:
     return found
 
 
-def scores(out: Path) -> dict[str, dict[str, str]]:
-    """The rows of `scores.csv` by submission."""
+def every_row(out: Path) -> list[dict[str, str]]:
+    """Of `scores.csv`."""
     with open(out / "scores.csv", encoding="utf-8-sig", newline="") as file:
-        return {row["submission"]: row for row in csv.DictReader(file)}
+        return list(csv.DictReader(file))
+
+
+def scores(out: Path) -> dict[str, dict[str, str]]:
+    """The rows by submission."""
+    return {row["submission"]: row for row in every_row(out)}
 
 
 @pytest.fixture(scope="module")
@@ -332,3 +339,41 @@ def test_weak_isolation_is_refused(download: Path, tmp_path: Path) -> None:
     assert ended.returncode == 4, ended.stderr
     assert "submissions are not held by seccomp: install libseccomp2" in ended.stderr
     assert [path.stem for path in (tmp_path / "out" / "results").iterdir()] == ["eve"]
+
+
+def test_a_filled_gradebook_and_who_is_missing(
+    tmp_path: Path, assignment: Assignment, results: dict[str, Any]
+) -> None:
+    """Points go in where the grader came to some; the gradebook's names come out, and who handed in nothing."""
+    handed = [(exports.BOB, reference()), (exports.ANA, reference())]
+    download = exports.pack(tmp_path / "submissions.zip", exports.canvas(handed, late=[exports.ANA]))
+    everybody = [exports.BOB, exports.ANA, exports.ZOE]
+    path = tmp_path / "gradebook.csv"
+    path.write_text(exports.canvas_gradebook(everybody, "HW2 (7)", "HW3 (8)"), encoding="utf-8")
+    outputs = Outputs(read_gradebook(path))
+    export = read_export(download, assignment.files)
+    batch = Batch(assignment, export, tmp_path / "out", outputs=outputs)
+    answers = Answers({"smithbob_340934": results["ann"], "delacruzana_340935": "no memory"})
+    with batch.opened():
+        batch.run(answers, batch.waiting(), lambda _mark: None)  # type: ignore[arg-type]
+        files = batch.write_all()
+    assert [file.name for file in files] == ["scores.csv", "gradebook-canvas.csv", "report.html"]
+    rows = list(csv.DictReader(files[1].read_text(encoding="utf-8").splitlines()))
+    assert [row["HW3 (8)"] for row in rows if row["ID"].startswith("34")] == ["100", "", ""]
+    assert {row["HW2 (7)"] for row in rows if row["ID"].startswith("34")} == {""}
+    found = [
+        (row["name"], row["sid"], row["total"], row["status"], row["late"]) for row in every_row(batch.out)
+    ]
+    assert found == [
+        ("de la Cruz, Ana", "3031", "", "grader error", "yes"),
+        ("Smith, Bob", "00123", "100", "graded", "no"),
+        ("O'Neill-Müller, Zoë", "", "", "missing", ""),
+    ]
+
+
+def test_out_within_the_download_is_refused(download: Path) -> None:
+    """The next run would take it for a submission."""
+    ended = run(download, download / "out")
+    assert ended.returncode == 2
+    assert "--out must be a folder outside of the download" in ended.stderr
+    assert not (download / "out").exists()

@@ -21,8 +21,9 @@ from grader.marks import Override
 
 TOTAL = "total"
 COLUMNS = ("submission", "part or check", "points", "reason")
-_WHAT = ("part or check", "part_or_check", "part/check", "check", "part", "what")
-"""How the second column may be called; of several that are there, one has the word."""
+_FIXED = {"submission", "points", "reason"}
+_WHAT = ("check", "part")
+"""The second column may be called as one likes, or be two, of which one has the word."""
 
 
 def read_overrides(path: Path, assignment: Assignment, submissions: Collection[str]) -> list[Override]:
@@ -52,7 +53,8 @@ def _rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
     delimiter = ";" if ";" in text.partition("\n")[0] else ","
     reader = csv.reader(io.StringIO(text), delimiter=delimiter)
     header = [name.strip().lower() for name in next(reader, [])]
-    if not {"submission", "points", "reason"} <= set(header) or not set(_WHAT) & set(header):
+    others = set(header) - _FIXED
+    if not set(header) >= _FIXED or not (len(others) == 1 or others & set(_WHAT)):
         wanted = ", ".join(COLUMNS)
         raise InputError(f"{path} must have the columns {wanted}, got {', '.join(header) or 'nothing'}")
     return [
@@ -70,7 +72,8 @@ def _override(
         submission = submission[1:]
     if submission not in submissions:
         raise InputError(f"{where}: the submission must be one of the download's, got {submission!r}")
-    said = [row[name] for name in _WHAT if row.get(name)]
+    others = row.keys() - _FIXED
+    said = [row[name] for name in (others if len(others) == 1 else _WHAT) if row.get(name)]
     what = _what(said[-1] if len(said) == 1 else "", assignment)
     if not what:
         got = " and ".join(said) or "nothing"

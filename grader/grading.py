@@ -89,9 +89,9 @@ class Grader:
         torch.set_num_threads(1)
         self._assignment = assignment
         self._workers = workers
-        reference = Memo(_reference(assignment))
+        self._reference = Memo(_reference(assignment))
         self._references = {
-            name: PartClient(part, reference, remember=True) for name, part in assignment.parts.items()
+            name: PartClient(part, self._reference, remember=True) for name, part in assignment.parts.items()
         }
         self._recogniser = Recogniser(assignment, _reference_files(), recorded())
         self._cases: dict[int | None, Mapping[str, Sequence[Case]]] = {}

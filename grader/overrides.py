@@ -18,6 +18,7 @@ from typing import Any
 from grader.assignment import Assignment
 from grader.intake import InputError
 from grader.marks import Override
+from grader.text import one_line
 
 TOTAL = "total"
 COLUMNS = ("submission", "part or check", "points", "reason")
@@ -48,18 +49,21 @@ def read_overrides(path: Path, assignment: Assignment, submissions: Collection[s
 def _rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        delimiter = ";" if ";" in text.partition("\n")[0] else ","
+        reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+        header, *lines = [(reader.line_num, row) for row in reader] or [(0, [])]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} must be a CSV file in UTF-8, got {error}") from error
-    delimiter = ";" if ";" in text.partition("\n")[0] else ","
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
-    header = [name.strip().lower() for name in next(reader, [])]
-    others = set(header) - _FIXED
-    if not set(header) >= _FIXED or not (len(others) == 1 or others & set(_WHAT)):
+    columns = [name.strip().lower() for name in header[1]]
+    others = set(columns) - _FIXED
+    if not set(columns) >= _FIXED or not (len(others) == 1 or others & set(_WHAT)):
         wanted = ", ".join(COLUMNS)
-        raise InputError(f"{path} must have the columns {wanted}, got {', '.join(header) or 'nothing'}")
+        raise InputError(
+            f"{path} must have the columns {wanted}, got {one_line(', '.join(columns)) or 'nothing'}"
+        )
     return [
-        (reader.line_num, dict(zip(header, (cell.strip() for cell in row), strict=False)))
-        for row in reader
+        (line, dict(zip(columns, (cell.strip() for cell in row), strict=False)))
+        for line, row in lines
         if any(cell.strip() for cell in row)
     ]
 

@@ -89,7 +89,18 @@ def test_a_line_that_would_be_lost_is_refused(
     assert says in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["", "submission,points\nann,1\n", "\x00\x01"])
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe", b"\x00\x01", b'submission,part,points,reason\n"' + b"x" * 200_000]
+)
+def test_what_is_no_csv_is_refused(tmp_path: Path, assignment: Assignment, data: bytes) -> None:
+    """In one sentence."""
+    path = tmp_path / "overrides.csv"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="must"):
+        read_overrides(path, assignment, {"ann"})
+
+
+@pytest.mark.parametrize("text", ["", "submission,points\nann,1\n"])
 def test_other_columns_are_refused(tmp_path: Path, assignment: Assignment, text: str) -> None:
     """And the ones that must be there are named."""
     with pytest.raises(InputError, match="must have the columns submission, part or check, points, reason"):

@@ -105,6 +105,7 @@ def _own_code_s(calls: list, files) -> float:
     import torch
 
     from grader import adapters
+    from grader.assignment import load_assignment
     from grader.loader import SubmissionModules
 
     spent = 0.0
@@ -118,7 +119,7 @@ def _own_code_s(calls: list, files) -> float:
                 yield
                 spent += time.process_time() - before
 
-    adapter = Timed(SubmissionModules(files.files, files.parts))
+    adapter = Timed(SubmissionModules(files.files, files.parts), load_assignment().classes)
     adapters.CLOSE_WATCH = 1 << 40  # the function mode is not the student's
     adapter._collect = lambda tensors, *_: dict(tensors)
     torch.set_num_threads(1)

@@ -17,8 +17,9 @@ import traceback
 from typing import NoReturn
 
 from grader import commands
-from grader.commands.arguments import EXIT_GRADER, EXIT_INPUT, EXIT_INTERRUPTED
+from grader.commands.arguments import EXIT_GRADER, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_OK, nobody_reads
 from grader.intake import InputError
+from grader.text import one_line
 
 
 class _Parser(argparse.ArgumentParser):
@@ -36,8 +37,11 @@ def main(arguments: list[str] | None = None) -> int:
         code: int = options.command(options)
         return code
     except InputError as error:
-        print(f"grader: {error}", file=sys.stderr)
+        print(f"grader: {one_line(str(error), 4000)}", file=sys.stderr)
         return EXIT_INPUT
+    except BrokenPipeError:
+        nobody_reads()
+        return EXIT_OK
     except KeyboardInterrupt:
         print("grader: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED

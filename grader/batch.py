@@ -7,7 +7,6 @@ not made again. So a run that is stopped, however that comes, is gone on with by
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,11 +26,15 @@ from grader.page import render
 from grader.pool import Done, Job, Pool
 from grader.progress import Tell
 from grader.scores import scores_csv
+from grader.stored import read_result
 from grader.terms import Outcome
 from grader.text import one_line
 
 SCORES_EVERY_S = 2.0
 """`scores.csv` follows the results at this distance."""
+
+
+_LEFT = f".*{report.TEMPORARY}"
 
 
 class Busy(InputError):
@@ -86,10 +89,11 @@ class Batch:
             Busy: another run has it.
         """
         results = self.out / "results"
-        results.mkdir(parents=True, exist_ok=True)
+        with _written_to(results):
+            results.mkdir(parents=True, exist_ok=True)
         with _locked(self.out):
-            for folder in (self.out, results):
-                for left in folder.glob(f".*{report.TEMPORARY}"):
+            with _written_to(results):
+                for left in (*self.out.glob(_LEFT), *results.glob(_LEFT)):
                     left.unlink()
             yield
 
@@ -102,7 +106,7 @@ class Batch:
             except InputError as error:
                 self._found(entry, report.nothing_gradable(self.assignment, str(error)))
                 continue
-            except OSError as error:
+            except (OSError, MemoryError) as error:
                 self._failed(entry, f"{entry.source} cannot be read: {error}")
                 continue
             self._taken[entry.id] = taken(files, self.assignment.files)
@@ -154,19 +158,25 @@ class Batch:
         self.write_scores()
         marks = self.marks()
         filled = self.filled(marks)
+        books = []
         if filled is not None and self.outputs.gradebook is not None:
-            book = self._write(f"gradebook-{self.outputs.gradebook.kind}.csv", filled.text)
-        else:
-            book = self._write("gradebook-gradescope.csv", gradescope_rows(marks.marks))
+            books.append(self._write(f"gradebook-{self.outputs.gradebook.kind}.csv", filled.text))
+        elif marks.layout == "gradescope":
+            books.append(self._write("gradescope-scores.csv", gradescope_rows(marks.marks)))
         page = self._write("report.html", render(marks, anonymous=self.outputs.anonymous))
-        return [self.out / "scores.csv", book, page]
+        return [self.out / "scores.csv", *books, page]
+
+    def outdated(self) -> list[Path]:
+        """Gradebooks that an earlier run has filled, and this one not."""
+        own = f"gradebook-{self.outputs.gradebook.kind}.csv" if self.outputs.gradebook else ""
+        return [path for path in sorted(self.out.glob("gradebook-*.csv")) if path.name != own]
 
     def _jobs(self, entries: Iterable[Entry]) -> Iterator[tuple[str, Job]]:
         """Read again, one by one: a class's files, all at once, may be more than the memory."""
         for entry in entries:
             try:
                 yield entry.id, Job(entry.read())
-            except (InputError, OSError) as error:
+            except (InputError, OSError, MemoryError) as error:
                 self._failed(entry, f"{entry.source} changed while it was graded: {error}")
 
     def _take(self, entry: Entry, done: Done) -> None:
@@ -194,12 +204,9 @@ class Batch:
 
     def _stored(self, entry: Entry) -> dict[str, Any] | None:
         """The result that an earlier run has left, if it can be read."""
-        try:
-            found = json.loads((self.out / "results" / f"{entry.id}.json").read_text(encoding="utf-8"))
-            known = isinstance(found["tests"], list) and isinstance(found["extra_data"]["parts"], dict)
-            return found if known and "grader_error" in found["extra_data"] else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        with contextlib.suppress(InputError):
+            return read_result(self.out / "results" / f"{entry.id}.json")
+        return None
 
     def _mark(self, entry: Entry) -> Mark:
         document = self._documents.get(entry.id)
@@ -214,11 +221,15 @@ class Batch:
             *_notes(document),
         ]
         status = GRADER_ERROR if trouble else status_of(document)
-        return Mark(entry, status, applied(document, own), own, tuple(notes))
+        final = applied(document, own)
+        if final["score"] > final["extra_data"]["max_score"]:
+            notes.append(f"more than {final['extra_data']['max_score']:g} points")
+        return Mark(entry, status, final, own, tuple(notes))
 
     def _write(self, name: str, text: str) -> Path:
         path = self.out / name
-        report.write_atomically(path, text)
+        with _written_to(path):
+            report.write_atomically(path, text)
         return path
 
 
@@ -268,6 +279,15 @@ def _same(known: Mapping[str, Any], files: SubmissionFiles) -> bool:
 
 
 @contextlib.contextmanager
+def _written_to(path: Path) -> Iterator[None]:
+    """Tell in one line what cannot be written: staff can mend that, and go on."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} must be writable, got {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder; the lock goes with the process, however that ends."""
     try:
@@ -275,7 +295,9 @@ def _locked(folder: Path) -> Iterator[None]:
     except ImportError:  # Windows
         yield
         return
-    with open(folder / ".lock", "w") as lock:
+    with _written_to(folder / ".lock"):
+        lock = open(folder / ".lock", "w")  # noqa: SIM115 - closed below
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -28,6 +28,7 @@ STUDENTS_MODULES = (
     "debugger",
     "expect",
     "from_scratch",
+    "grouped",
     "hand_in",
     "home",
     "in_process",

@@ -12,6 +12,7 @@ the same part's client over the reference. The docstring is the sentence that a 
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,11 +29,15 @@ from grader.submission import (
     StubReached,
     Submission,
     SubmissionError,
+    TimedOut,
     WrongParameters,
 )
 from grader.terms import Outcome, Use
 
 Body = Callable[..., None]
+
+PATIENCE = 2
+"""Checks that may hang with the same stand-ins before they are not tried any more."""
 
 MAX_ATTEMPTS = 40
 """Cases tried to find the simplest one that fails; only for the message."""
@@ -157,6 +162,7 @@ class CheckRun:
     carried: Carried | None = None
     failures: dict[str, Found] = field(default_factory=dict)
     _simplest_cases: dict[str, list[Case]] = field(default_factory=dict)
+    _hangs: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
 
     def run(self, check: Check) -> None:
         """Run one check on every case; the first that fails ends it with a `Verdict`.
@@ -209,9 +215,12 @@ class CheckRun:
             return None, own
         found = own
         for rung in self.ladders.get(check.part, ()):
+            if self._hangs[check.part, rung.replaced] >= PATIENCE:
+                continue  # the part that hangs is still among the student's own
             again = self._first_failure(check, rung.submission, rung.client)
             if again is None:
                 return rung.replaced[-1], own
+            self._hangs[check.part, rung.replaced] += isinstance(again.failure, TimedOut)
             found = again
         # What fails with right parts before it is this part's own mistake, and is told without theirs;
         # unless only the stand-in is called in a way that it does not know.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.intake import InputError
+from grader.stored import read_result
 from grader.text import one_line
 
 GONE = "not there"
@@ -43,36 +44,46 @@ class Change:
     checks: Mapping[str, tuple[str, str]]
 
     @property
+    def told(self) -> bool:
+        """Whether its total is another, or an outcome; what only has other numbers is counted by check."""
+        outcomes = [
+            {check: outcome for check, (_, outcome) in result.checks.items()} if result else None
+            for result in (self.before, self.after)
+        ]
+        return self.difference != 0 or outcomes[0] != outcomes[1]
+
+    @property
     def difference(self) -> float | None:
         """In points, where both have a total."""
-        totals = [result.total if result else None for result in (self.before, self.after)]
-        return None if None in totals else totals[1] - totals[0]  # type: ignore[operator]
+        before, after = (result.total if result else None for result in (self.before, self.after))
+        return None if before is None or after is None else round(after - before, 6)
 
 
-def read_results(path: Path) -> dict[str, Result]:
-    """Read what a batch left, its folder or the `results` in it, or one result; by submission.
+def read_both(old: Path, new: Path) -> tuple[dict[str, Result], dict[str, Result]]:
+    """Read what two batches left, their folders or the `results` in them, or two results; by submission.
 
     Raises:
-        InputError: there is none, or one that is no result.
+        InputError: one has none, or one that is no result; or one is a file, and the other is not.
     """
-    folder = path / "results" if (path / "results").is_dir() else path
-    files = [path] if path.is_file() else sorted(folder.glob("*.json"))
+    if os.path.isfile(old) != os.path.isfile(new):
+        raise InputError(f"both must be folders, or both results, got {old} and {new}")
+    return _read(old), _read(new)
+
+
+def _read(path: Path) -> dict[str, Result]:
+    if os.path.isfile(path):
+        return {"": _result(path)}  # compared with another, whatever they are called
+    folder = path / "results" if os.path.isdir(path / "results") else path
+    files = sorted(file for file in folder.glob("*.json") if not file.name.startswith("."))
     if not files:
         raise InputError(f"a run's folder must have results in it, got {path}")
-    # A single file is compared with another, whatever they are called.
-    return {"" if path.is_file() else file.stem: _result(file) for file in files}
+    return {file.stem: _result(file) for file in files}
 
 
 def _result(file: Path) -> Result:
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        checks = {test["extra_data"]["check"]: _of(test) for test in document["tests"]}
-        total = None if document["extra_data"]["grader_error"] else float(document["score"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"a result must be a JSON file as grading leaves it, got {file} ({error})"
-        ) from error
-    return Result(total, checks)
+    document = read_result(file)
+    total = None if document["extra_data"]["grader_error"] else float(document["score"])
+    return Result(total, {test["extra_data"]["check"]: _of(test) for test in document["tests"]})
 
 
 def _of(test: Mapping[str, Any]) -> tuple[float, str]:
@@ -107,13 +118,14 @@ def _shown(check: tuple[float, str] | None) -> str:
 def told(old: Mapping[str, Result], new: Mapping[str, Result]) -> Iterator[str]:
     """The comparison in lines: a summary, the checks by how many they changed, then each submission."""
     found = changes(old, new)
-    moved = [change for change in found if change.difference]
+    moved = [change for change in found if change.before and change.after and change.difference != 0]
     yield f"{len(old)} results before, {len(new)} now; {len(moved)} scores changed"
     by_check = Counter(check for change in found for check in change.checks)
     for check, count in by_check.most_common():
         yield f"  {check}: {count} submission{'' if count == 1 else 's'}"
     for change in found:
-        yield from _one(change)
+        if change.told:
+            yield from _one(change)
 
 
 def _one(change: Change) -> Iterator[str]:

@@ -11,6 +11,7 @@ import copy
 import csv
 import io
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from grader.assignment import Assignment
 from grader.intake import InputError
 from grader.marks import Override
-from grader.text import one_line
+from grader.text import defused, one_line
 
 TOTAL = "total"
 COLUMNS = ("submission", "part or check", "points", "reason")
@@ -34,9 +35,10 @@ def read_overrides(path: Path, assignment: Assignment, submissions: Collection[s
         InputError: a line is about no submission, part or check that there is, has no points or no
             reason, or contradicts another.
     """
-    if not path.exists():
+    try:
+        rows = _rows(path)
+    except FileNotFoundError:
         return []
-    rows = _rows(path)
     found: dict[tuple[str, str], Override] = {}
     for line, row in rows:
         override = _override(row, assignment, submissions, f"{path}, line {line}")
@@ -50,8 +52,10 @@ def _rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         delimiter = ";" if ";" in text.partition("\n")[0] else ","
-        reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
         header, *lines = [(reader.line_num, row) for row in reader] or [(0, [])]
+    except FileNotFoundError:
+        raise
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} must be a CSV file in UTF-8, got {error}") from error
     columns = [name.strip().lower() for name in header[1]]
@@ -61,6 +65,9 @@ def _rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
         raise InputError(
             f"{path} must have the columns {wanted}, got {one_line(', '.join(columns)) or 'nothing'}"
         )
+    for line, row in lines:
+        if any(cell.strip() for cell in row[len(columns) :]):
+            raise InputError(f"{path}, line {line}: a line must have {len(columns)} cells, got {len(row)}")
     return [
         (line, dict(zip(columns, (cell.strip() for cell in row), strict=False)))
         for line, row in lines
@@ -72,31 +79,46 @@ def _override(
     row: Mapping[str, str], assignment: Assignment, submissions: Collection[str], where: str
 ) -> Override:
     submission = row.get("submission", "")
-    if submission.startswith("'"):  # as `scores.csv` writes what a spreadsheet would take for a formula
-        submission = submission[1:]
+    if submission not in submissions:  # as `scores.csv` shows it?
+        submission = next((one for one in submissions if defused(one) == submission), submission)
     if submission not in submissions:
-        raise InputError(f"{where}: the submission must be one of the download's, got {submission!r}")
+        raise InputError(f"{where}: the submission must be one in `scores.csv`, got {submission!r}")
     others = row.keys() - _FIXED
     said = [row[name] for name in (others if len(others) == 1 else _WHAT) if row.get(name)]
-    what = _what(said[-1] if len(said) == 1 else "", assignment)
+    what = _what(said[-1] if len(said) == 1 else "", assignment, where)
     if not what:
         got = " and ".join(said) or "nothing"
         raise InputError(f"{where}: it must name one part, one check, or {TOTAL}, got {got}")
-    try:
-        points = float(row.get("points", "").replace(",", "."))
-    except ValueError:
-        points = math.nan
-    if not 0 <= points < math.inf:
-        raise InputError(f"{where}: points must be a number from 0, got {row.get('points', '')!r}")
+    points = _points(row.get("points", ""), _most(what, assignment), where)
     if not row.get("reason"):
         raise InputError(f"{where}: there must be a reason, got none")
     return Override(submission, what, points, row["reason"])
 
 
-def _what(said: str, assignment: Assignment) -> str:
+def _what(said: str, assignment: Assignment, where: str) -> str:
     numbers = {number: check for check, number in assignment.numbers.items()}
+    if f"{said}0" in numbers:
+        raise InputError(f"{where}: a spreadsheet may have made {said} of {said}0; name the check by its id")
     what = numbers.get(said, said)
     return what if what in assignment.checks or what in assignment.parts or what == TOTAL else ""
+
+
+def _most(what: str, assignment: Assignment) -> float:
+    """The points that there are to get; to the whole, staff may add some."""
+    if what == TOTAL:
+        return math.inf
+    checks = [assignment.checks[what]] if what in assignment.checks else assignment.checks_of(what)
+    return sum(check.points for check in checks)
+
+
+def _points(text: str, most: float, where: str) -> float:
+    # `1,000` may be a thousand, or one.
+    plain = re.fullmatch(r"\d{1,6}(?:\.\d+|,\d{1,2})?", text)
+    points = float(text.replace(",", ".")) if plain else math.nan
+    if not 0 <= points <= most:
+        upto = "" if most == math.inf else f" to {most:g}"
+        raise InputError(f"{where}: points must be a number from 0{upto}, got {text!r}")
+    return points
 
 
 def applied(document: Mapping[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.anonymous import without_identities
+from grader.grouped import reason
 from grader.marks import GRADED, GRADER_ERROR, STUDENT_ERROR, WAITING, Mark, Marks
 from grader.scores import total_of
 from grader.text import clean, one_line
@@ -27,12 +28,6 @@ MAX_TEXT = 20_000
 """Characters of one text on the page; as many as a check's message may have."""
 
 BINS = 10
-
-TOLD_ONCE = (
-    *("not_implemented", "missing", "not_importable", "forbidden", "blocked", "not_run"),
-    *("passed", "grader_error"),
-)
-"""Outcomes that are the same for every check of a part that has them."""
 
 
 def render(marks: Marks, *, anonymous: bool = False) -> str:
@@ -124,12 +119,7 @@ class Row:
     @property
     def mistake(self) -> tuple[str, ...]:
         """The same for the checks of a submission that fail for the same reason."""
-        part, outcome, check = (str(self.about[key]) for key in ("part", "outcome", "check"))
-        if self.override:
-            return ("override", check)
-        if self.about.get("cause"):
-            return (part, "", str(self.about["cause"]))
-        return (part, outcome, str(self.about.get("at_fault", "")) if outcome in TOLD_ONCE else check)
+        return ("override", str(self.about["check"])) if self.override else reason(self.test)
 
 
 @dataclass(frozen=True)
@@ -164,6 +154,15 @@ class Submission:
     def counted(self) -> bool:
         """Whether its points say something about the class."""
         return self.total is not None and (self.mark.status == GRADED or "override" in self.about)
+
+    @property
+    def graded(self) -> bool:
+        """Whether its checks say something about the class."""
+        return self.mark.status == GRADED
+
+    def has(self, *outcomes: str) -> bool:
+        """Whether a check of one that was graded has one of these outcomes."""
+        return self.graded and any(row.about["outcome"] in outcomes for row in self.rows)
 
     @property
     def parts(self) -> Mapping[str, Any]:
@@ -376,10 +375,16 @@ class Page:
 
         found = (
             those("The grader failed: not final", lambda s: s.mark.status == GRADER_ERROR, explained=True),
-            those("Nothing gradable", lambda s: s.mark.status == STUDENT_ERROR, explained=True),
+            those(
+                "Nothing gradable", lambda s: s.mark.status == STUDENT_ERROR and not s.counted, explained=True
+            ),
             those("No known student", lambda s: not s.mark.entry.students),
             those("Not graded yet", lambda s: s.mark.status == WAITING),
             those("Forbidden operators", lambda s: bool(s.uses)),
+            those(
+                "A part that is missing or cannot be imported", lambda s: s.has("missing", "not_importable")
+            ),
+            those("Hangs or ends its process", lambda s: s.has("timed_out", "died", "out_of_memory")),
             those("Late", lambda s: s.mark.entry.late is True),
             those("Set by hand", lambda s: bool(s.mark.overrides)),
         )
@@ -391,7 +396,7 @@ class Page:
         totals = [s.total for s in self.counted if s.total is not None]
         found = [Distribution("Total", totals, self.maximum)]
         for part, title in self.parts.items():
-            own = [submission.parts[part] for submission in self.counted if part in submission.parts]
+            own = [found.parts[part] for found in self.counted if found.graded and part in found.parts]
             scores = [entry["score"] for entry in own]
             found.append(Distribution(title, scores, max((e["max_score"] for e in own), default=0)))
         return [distribution for distribution in found if distribution.scores and distribution.maximum]
@@ -400,7 +405,7 @@ class Page:
     def checks(self) -> list[Check]:
         """All of them; first what cost the class most."""
         found: dict[str, Check] = {}
-        for row in chain.from_iterable(submission.rows for submission in self.counted):
+        for row in chain.from_iterable(submission.rows for submission in self.counted if submission.graded):
             found.setdefault(row.about["check"], Check(row)).add(row)
         return sorted(found.values(), key=lambda check: -check.points)
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # imported by the grading processes, after their zygote is fo
 TRIES = 2
 """How often a submission is graded whose grading process dies."""
 
+KILLED_TRIES = 4
+"""How often a submission is graded whose processes are killed by who knows whom."""
+
 PATIENCE_S = 3600.0
 """On the wall; no submission has so much time, so a grading process that takes longer is stuck."""
 
@@ -243,13 +246,17 @@ def _serve(pipe: Connection) -> None:
 
 def _graded(grader: Grader, job: Job) -> tuple[str, Any]:
     try:
-        graded = grader.grade(job.files, job.options)
-        if graded.killed:
-            # By the submission, or by somebody else? What it does itself it does again.
+        before: Any = None
+        for _ in range(KILLED_TRIES):
             graded = grader.grade(job.files, job.options)
+            untimed = graded.document | {"execution_time": 0}
+            # By the submission, or by somebody else? What it does itself it does again.
+            if not graded.killed or untimed == before:
+                return "done", graded.document
+            before = untimed
+        return "failed", "its processes were killed, again and again in other places: by the system?"
     except Exception:
         return "failed", traceback.format_exc(limit=-5)
-    return "done", graded.document
 
 
 def _stop_without(zygote: Zygote) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from grader.commands.arguments import say
 from grader.marks import GRADED, Mark
 from grader.scores import total_of
 from grader.text import one_line
@@ -25,7 +26,7 @@ def lines(count: int) -> Iterator[Tell]:
     def tell(mark: Mark) -> None:
         nonlocal done
         done += 1
-        print(f"{done}/{count} {_told(mark)}", flush=True)
+        say(f"{done}/{count} {_told(mark)}")
 
     yield tell
 

@@ -362,7 +362,8 @@ def nothing_gradable(assignment: Assignment, why: str) -> dict[str, Any]:
     lines = {"observed": clean(why), "look_at": "the names of the files that were handed in"}
     rows = [Row(check, Outcome.MISSING, lines) for check in assignment.checks.values()]
     document = results(Run(assignment, rows), execution_time=0, extra={"nothing_gradable": clean(why)})
-    return document | {"output": f"Nothing gradable: {clean(why)}\n\n{document['output']}"}
+    points = document["output"].partition("\n\n")[0]
+    return document | {"output": f"Nothing gradable: {clean(why)}\n\n{points}"}
 
 
 def grader_failed(assignment: Assignment, trouble: str) -> dict[str, Any]:

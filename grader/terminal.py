@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.grouped import reason
 from grader.report import LABEL_WIDTH, LABELS
 from grader.text import clean
 
@@ -20,7 +20,6 @@ _MARKS = {
     "not_run": ("not run", "dim"),
     "blocked": ("blocked", "yellow"),
 }
-_TOLD_ONCE = ("not_implemented", "missing", "not_importable", "forbidden", "blocked", "not_run")
 _MAX_PRINTED_LINES = 20
 
 
@@ -106,30 +105,18 @@ def _hanging(label: str, text: str) -> Table:
 def _grouped(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]:
     """Tests with a message, and the others of their part that have the same cause.
 
-    It is not implemented, or does not import, or raises on the same line, or one misconception explains
-    them: told once, by the check that shows it best.
+    Told once, by the check that shows it best.
     """
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for test in document["tests"]:
         if test["output"]:
-            about = test["extra_data"]
-            once = about["outcome"] in _TOLD_ONCE or about["outcome"] == "passed"
-            own = (about["outcome"], about.get("at_fault", "") if once else _line_or_check(test))
-            groups.setdefault((about["part"], *([about["cause"]] if about.get("cause") else own)), []).append(
-                test
-            )
+            groups.setdefault(reason(test), []).append(test)
     tells = {found["checks"][0] for found in document["extra_data"]["recognised"]}
     told: list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = []
     for group in groups.values():
         first = next((test for test in group if test["extra_data"]["check"] in tells), group[0])
         told.append((first, [test for test in group if test is not first]))
     return told
-
-
-def _line_or_check(test: Mapping[str, Any]) -> str:
-    """The line on which it raised or hung, if there is one; otherwise what nobody else has."""
-    where = re.search(rf"^{LABELS['look_at']} +(\S+\.py:\d+)$", test["output"], re.MULTILINE)
-    return where.group(1) if where else test["extra_data"]["check"]
 
 
 def _show_message(test: Mapping[str, Any], alike: Sequence[Mapping[str, Any]], console: Console) -> None:

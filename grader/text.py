@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def clean(text: str, limit: int = 2000) -> str:
     """Return `text` without control characters and lone surrogates, at most `limit` characters.
@@ -24,11 +26,14 @@ def one_line(text: str, limit: int = 500) -> str:
 
 def defused(text: str) -> str:
     """A cell of a CSV file that no spreadsheet takes for a formula."""
-    shown = one_line(text, 1000)
+    shown = _CELL_WITHIN.sub(r"\1'", one_line(text, 1000))
     return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four: their wide forms
+
+# Where the list separator is another one, a cell may begin in the middle of ours.
+_CELL_WITHIN = re.compile(rf"([;,|]\s*[\"']?)(?=[{re.escape(''.join(_FORMULA))}])")
 
 
 def _shown(character: str) -> bool:

@@ -135,6 +135,7 @@ def test_again_is_nothing_to_do(download: Path, done: tuple[Path, str], tmp_path
     ended = run(download, out)
     assert ended.returncode == 0, ended.stderr
     assert "5 need no grading" in ended.stdout
+    assert "gradebook" not in ended.stdout
     assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     assert time.monotonic() - started < 60
 
@@ -253,10 +254,12 @@ def test_what_changed_is_graded_again(
     graded(batch, results)
     assert graded(batch, results)[1] == []
     (batch.out / "results" / "bob b.json").write_text('{"half')
+    stored = batch.out / "results" / "ann.json"
+    stored.write_text(stored.read_text().replace('"score": 100', '"score": NaN'))
     changed = Path(shutil.copytree(download, tmp_path / "changed"))
     (changed / "cem" / "helper.py").write_text("x = 1\n")
     other = Batch(assignment, read_export(changed, assignment.files), batch.out)
-    assert graded(other, results)[1] == ["bob b", "cem"]
+    assert graded(other, results)[1] == ["ann", "bob b", "cem"]
 
 
 def test_half_written_files_are_removed(batch: Batch, results: dict[str, Any]) -> None:
@@ -325,6 +328,10 @@ def test_overrides_survive(download: Path, done: tuple[Path, str], tmp_path: Pat
     assert (row["total"], row["attention"], row["overridden"]) == ("12", "12", "attention: 12")
     assert "handed in on paper" in (out / "report.html").read_text()
     assert (out / "results" / "cem.json").read_bytes() == found
+    (out / "gradebook-canvas.csv").write_text("of an earlier run")
+    said = run(download, out).stdout
+    assert "points set by hand: 1, see scores.csv" in said
+    assert "gradebook-canvas.csv is of an earlier run" in said
 
 
 def test_weak_isolation_is_refused(download: Path, tmp_path: Path) -> None:
@@ -369,6 +376,39 @@ def test_a_filled_gradebook_and_who_is_missing(
         ("Smith, Bob", "00123", "100", "graded", "no"),
         ("O'Neill-Müller, Zoë", "", "", "missing", ""),
     ]
+
+
+@pytest.mark.parametrize("name", ["scores.csv/x", "results", ".lock/x", "report.html/x"])
+def test_what_cannot_be_written_is_told(
+    download: Path, done: tuple[Path, str], tmp_path: Path, name: str
+) -> None:
+    """In one line, with exit code 2: folders stand where files should, or a file where a folder."""
+    out = tmp_path / "out"
+    if name != "results":
+        shutil.copytree(done[0], out)
+        (out / name).parent.unlink(missing_ok=True)
+    (out / name).parent.mkdir(parents=True)
+    (out / name).write_text("")
+    ended = run(download, out)
+    assert ended.returncode == 2, ended.stdout + ended.stderr
+    assert f"{(out / name).relative_to(out).parts[0]} must be writable" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_nobody_needs_to_read_on(download: Path, done: tuple[Path, str], tmp_path: Path) -> None:
+    """`| head` ends the reading, not the work."""
+    out = Path(shutil.copytree(done[0], tmp_path / "out"))
+    (out / "results" / "cem.json").unlink()
+    process = subprocess.Popen(
+        command(download, out), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=300) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert everything(out) == everything(done[0])
 
 
 def test_out_within_the_download_is_refused(download: Path) -> None:

@@ -37,14 +37,13 @@ def test_no_file_says_nothing(tmp_path: Path, assignment: Assignment) -> None:
 def test_parts_checks_and_the_total(tmp_path: Path, assignment: Assignment) -> None:
     """A line names a part, a check by id or number, or the whole; empty lines are none."""
     check = assignment.numbers["block.together"]
-    text = (
-        f"ann,attention,12,agreed\n\nann,block.together,1.5,typo\nbob,total,50,late drop\nbob,{check},2,why\n"
-    )
+    assert f"{check}0" not in assignment.numbers.values()
+    text = f"ann,attention,12,agreed\n\nann,block.together,0.5,typo\nbob,total,50,late drop\nbob,{check},0.5,why\n"
     assert read(tmp_path, assignment, HEADER + text) == [
         Override("ann", "attention", 12, "agreed"),
-        Override("ann", "block.together", 1.5, "typo"),
+        Override("ann", "block.together", 0.5, "typo"),
         Override("bob", "total", 50, "late drop"),
-        Override("bob", "block.together", 2, "why"),
+        Override("bob", "block.together", 0.5, "why"),
     ]
 
 
@@ -69,11 +68,18 @@ def test_an_id_as_scores_shows_it(tmp_path: Path, assignment: Assignment) -> Non
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("zoe,attention,1,why", "line 2: the submission must be one of the download's, got 'zoe'"),
+        ("zoe,attention,1,why", "line 2: the submission must be one in `scores.csv`, got 'zoe'"),
         ("ann,attentoin,1,why", "line 2: it must name one part, one check, or total, got attentoin"),
         ("ann,,1,why", "got nothing"),
-        ("ann,attention,much,why", "points must be a number from 0, got 'much'"),
-        ("ann,attention,-1,why", "points must be a number from 0, got '-1'"),
+        ("ann,attention,much,why", "points must be a number from 0 to 30, got 'much'"),
+        ("ann,attention,-1,why", "points must be a number from 0 to 30, got '-1'"),
+        ("ann,attention,31,why", "points must be a number from 0 to 30, got '31'"),
+        ("ann,attention.shapes,600,why", "points must be a number from 0 to 1, got '600'"),
+        ('ann,total,"1,000",why', "points must be a number from 0, got '1,000'"),
+        ("ann,total,1_0,why", "got '1_0'"),
+        ("ann,2.1,1,why", "a spreadsheet may have made 2.1 of 2.10; name the check by its id"),
+        ("ann,total,1,5,half", "line 2: a line must have 4 cells, got 5"),
+        ('ann,total,60,"late\nbob,total,70,ok', "must be a CSV file"),
         ("ann,attention,nan,why", "got 'nan'"),
         ("ann,attention,,why", "got ''"),
         ("ann,attention,1,", "there must be a reason, got none"),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from grader import report
+from grader.anonymous import without_identities
 from grader.assignment import Assignment
 from grader.ingest import Entry, Student
 from grader.intake import SubmissionFiles
@@ -812,13 +813,30 @@ def test_messages_lose_who_they_speak_of(telling: Telling, said: str, shown: str
     assert f"ValueError: {told}. (" in page
 
 
+@pytest.mark.parametrize(
+    ("known", "said", "shown"),
+    [
+        ("smithbob", "by Bob Smith and SMITH, Bob", "by … and …"),
+        ("lovelaceadaking", "for Ada-King Lovelace", "for …"),
+        ("Jürgen Müller", "from Juergen Mueller, Jurgen Muller", "from …, …"),
+        ("octo-cat", "see octocat/hw3", "see …/hw3"),
+        ("Li", "ask Li, a list of li", "ask …, a list of li"),
+    ],
+)
+def test_names_that_are_known_otherwise(telling: Telling, known: str, said: str, shown: str) -> None:
+    """As Canvas squashes them, without umlauts, without signs; two letters only as a name is written."""
+    classes = telling(f"ValueError: {said}.")
+    other = classes.marks[1]
+    entry = replace(other.entry, students=(Student(known),))
+    classes = replace(classes, marks=(classes.marks[0], replace(other, entry=entry), *classes.marks[2:]))
+    assert f"observed  ValueError: {shown}.\n" in render(classes, anonymous=True)
+
+
 def test_numbers_do_not_follow_the_names(classes: Marks, perfect: dict[str, Any]) -> None:
     """Submission 1 is not the first in the list of the class."""
     names = [f"{chr(ord('A') + number)}nna Meyer" for number in range(20)]
     marks = [replace(mark(name, perfect), status=GRADED) for name in names]
     totals = [overridden(m, Override(m.entry.id, "total", number, "x")) for number, m in enumerate(marks)]
-    from grader.page import without_identities
-
     order = [m.document["score"] for m in without_identities(replace(classes, marks=tuple(totals))).marks]
     assert sorted(order) == list(range(20))
     assert order not in (list(range(20)), list(range(19, -1, -1)))

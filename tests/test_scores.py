@@ -14,6 +14,7 @@ from grader.ingest import Entry, Student
 from grader.marks import GRADED, GRADER_ERROR, STUDENT_ERROR, WAITING, Mark, Marks, Override
 from grader.overrides import applied
 from grader.scores import counts, scores_csv
+from grader.text import defused
 
 ANN = Student("Ann Ångström", "ann@x.org", "00123", "7")
 
@@ -111,6 +112,13 @@ def test_no_cell_is_a_formula(zero: dict[str, Any], start: str) -> None:
     for row in rows(marks(mark, unmatched={bad: bad}, missing=(student,))):
         for column, cell in row.items():
             assert not cell.startswith(tuple("=+-@\t\r\uff1d")), column
+
+
+def test_no_cell_begins_in_the_middle_of_another() -> None:
+    """Where lists are separated by semicolons, a spreadsheet takes them for the end of a cell."""
+    assert defused("x;=1+1;y") == "x;'=1+1;y"
+    assert defused('x; "@SUM(A1)') == "x; \"'@SUM(A1)"
+    assert defused("a; b, c: d=e") == "a; b, c: d=e"
 
 
 def test_counts(zero: dict[str, Any]) -> None:

@@ -55,6 +55,19 @@ def writable(path: Path) -> None:
         raise InputError(f"--json must be a file in a folder that can be written, got {path}")
 
 
+def say(text: str) -> None:
+    """Print a line; where nobody reads any more, the work goes on."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        nobody_reads()
+
+
+def nobody_reads() -> None:
+    """Let what is still printed go nowhere, also at the very end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def tell_progress(done: int, all_of_them: int, problems: Sequence[str]) -> None:
     """Write over the line with how far it is; problems stay."""
     for problem in problems:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from grader.commands.arguments import (
     EXIT_REFUSED,
     Commands,
     jobs,
+    say,
     writable_folder,
 )
 from grader.intake import InputError
@@ -63,11 +65,11 @@ def _run(options: argparse.Namespace) -> int:
     assignment = load_assignment()
     size = jobs(options)
     export = read_export(options.path, assignment.files, options.layout)
-    print(f"{options.path}: {len(export.entries)} submissions, layout {export.layout}")
+    say(f"{options.path}: {len(export.entries)} submissions, layout {export.layout}")
     _outside(options.out, options.path)
     writable_folder(options.out)
     said = options.overrides or options.out / "overrides.csv"
-    if options.overrides is not None and not said.is_file():
+    if options.overrides is not None and not os.path.isfile(said):
         raise InputError(f"--overrides must be a file, got {said} (no such file)")
     overrides = read_overrides(said, assignment, {entry.id for entry in export.entries})
     book = read_gradebook(options.gradebook) if options.gradebook else None
@@ -90,7 +92,10 @@ def _graded(batch: Batch, size: int, weak_is_allowed: bool) -> int:
     waiting = batch.waiting()
     known = len(batch.export.entries) - len(waiting)
     if known:
-        print(f"{known} need no grading: their results are there, or nothing in them can be graded")
+        need = "needs no grading: its result is" if known == 1 else "need no grading: their results are"
+        say(f"{known} {need} there, or nothing can be graded")
+    from grader.pool import PoolError
+
     try:
         if waiting and not _grade(batch, waiting, min(size, len(waiting)), weak_is_allowed):
             return EXIT_REFUSED
@@ -98,10 +103,17 @@ def _graded(batch: Batch, size: int, weak_is_allowed: bool) -> int:
         batch.write_scores()
         print("\nstopped; the same command goes on from here", file=sys.stderr)
         raise
-    files = batch.write_all()
+    except PoolError as error:
+        batch.write_scores()
+        print(f"grader: {error}", file=sys.stderr)
+        return EXIT_GRADER
+    files = [str(path) for path in batch.write_all()]
+    if batch.outputs.anonymous:
+        files[-1] += " (without names; run again without --anonymous for your own)"
+    files += [f"{path} is of an earlier run: give --gradebook to fill it again" for path in batch.outdated()]
     marks = batch.marks()
     _tell_what_stands_out(batch, marks)
-    print("\n" + "\n".join(map(str, files)))
+    say("\n" + "\n".join(files))
     return EXIT_GRADER if any(mark.status == GRADER_ERROR for mark in marks.marks) else EXIT_OK
 
 
@@ -136,8 +148,12 @@ def _tell_what_stands_out(batch: Batch, marks: Marks) -> None:
     from grader.text import one_line
 
     told = [f"{count} {status}" for status, count in sorted(counts(marks).items())]
-    print("\n" + ", ".join(told))
-    lines = [f"{m.entry.id}: {m.status}; {'; '.join(m.notes)}" for m in marks.marks if m.status != GRADED]
+    say("\n" + ", ".join(told))
+    lines = [
+        f"{mark.entry.id}: {mark.status}; {'; '.join(mark.notes)}"
+        for mark in marks.marks
+        if mark.status != GRADED and "override" not in mark.document.get("extra_data", {})
+    ]
     lines += [f"{path}: taken for nobody's; {why}" for path, why in sorted(marks.unmatched.items())]
     lines += [
         f"{s.name or s.email or s.lms_id or s.sid}: in the gradebook, nothing handed in"
@@ -147,7 +163,9 @@ def _tell_what_stands_out(batch: Batch, marks: Marks) -> None:
     if filled is not None:
         lines += [f"{entry}: not in the gradebook's file; {why}" for entry, why in filled.unmatched]
         lines += filled.notes
+    if batch.overrides:
+        say(f"  points set by hand: {len(batch.overrides)}, see scores.csv")
     for line in lines[:NAMED]:
-        print(f"  {one_line(line)}")
+        say(f"  {one_line(line)}")
     if len(lines) > NAMED:
-        print(f"  and {len(lines) - NAMED} more: see the report")
+        say(f"  and {len(lines) - NAMED} more: see the report")

@@ -176,7 +176,7 @@ class SandboxSubmission:
             return answer
         except CallTimedOut:
             self.budget.spend(stopwatch)
-            self.budget.timeouts += 1
+            self.budget.count_timeout()
             self._end_worker()
             raise TimedOut(f"no answer within {limit_s:g} s of computing") from None
         except ChannelClosed:

@@ -43,6 +43,7 @@ class _Account:
     ends_at: float
     used_s: float = 0.0
     killed: int = 0
+    timeouts: int = 0
 
 
 class Budget:
@@ -60,6 +61,8 @@ class Budget:
         """The budget of the same submission run in another way: the same time, a patience of its own."""
         other = Budget(self.limits)
         other._account = self._account
+        # Where it has hung so far it may hang again: one more call may take its time.
+        other.timeouts = min(self._account.timeouts, self.limits.patience - 1)
         return other
 
     @property
@@ -71,6 +74,11 @@ class Budget:
     def killed(self) -> int:
         """How many workers were ended by SIGKILL, and not by us: by the system, or whoever may."""
         return self._account.killed
+
+    def count_timeout(self) -> None:
+        """A call has timed out."""
+        self.timeouts += 1
+        self._account.timeouts += 1
 
     def count_killed(self) -> None:
         """One more."""

@@ -23,6 +23,7 @@ from grader.text import defused, one_line
 
 MAX_BYTES = 64 << 20
 _TEST_STUDENT = "Student, Test"  # Canvas' own, which no one is
+_GROUP = "looks like a group's: its other members are not known from a Canvas download; enter theirs by hand"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Filled:
 
     Attributes:
         text: the file to upload: all but the points as it was, line ends and byte order mark included.
-        missing: who stands in it and handed in nothing.
+        missing: who stands in it and is nowhere in the download.
         unmatched: submissions that have no row, or none for one of their students, by id, with the reason.
         notes: what else staff should know.
         students: whose rows are a submission's, by its id, as the gradebook has them.
@@ -238,12 +239,13 @@ class Gradebook:
                 owner = matched.owners[row.number].id
                 students[owner] = (*students.get(owner, ()), row.student)
                 self._enter(filling, row, by_id[owner])
+        filling.notes += [f"{entry}: {_GROUP}" for entry in matched.groups]
         missing = [row.student for row in self._rows if row.number not in matched.claimed]
         return Filled(
             filling.table.text,
             tuple(student for student in missing if student.name != _TEST_STUDENT),
-            tuple(sorted(matched.unmatched)),
-            tuple(dict.fromkeys(filling.notes)),
+            tuple(sorted((entry, one_line(reason)) for entry, reason in matched.unmatched)),
+            tuple(dict.fromkeys(map(one_line, filling.notes))),
             students,
         )
 
@@ -287,7 +289,8 @@ class Gradebook:
         chosen = _named_so(candidates, column) if column else _titled_so(candidates, title)
         if len(chosen) != 1:
             listed = ", ".join(one_line(name, 100) for name in candidates) or "none"
-            got = f"got {column!r}" if column else "got no name of one"
+            told = f", and {one_line(title, 100)!r} fits {len(chosen)} of them" if title else ""
+            got = f"got {column!r}" if column else f"got no name of one{told} (--column names it)"
             raise InputError(f"the gradebook's column must be one of: {listed}; {got}")
         return _Target(candidates[chosen[0]], possible_row=possible_row)
 
@@ -367,8 +370,8 @@ def _named_so(candidates: dict[str, int], column: str) -> list[str]:
 
 
 def _titled_so(candidates: dict[str, int], title: str) -> list[str]:
-    """The only column, or those that are called as the assignment is, or begin as it does."""
-    if len(candidates) == 1:
+    """Those that are called as the assignment is, or begin as it does; without a title, the only column."""
+    if not title:
         return list(candidates)
     wanted = _beginnings(title)
     whole = [name for name in candidates if wanted and _beginnings(_title(name))[-1:] == wanted[-1:]]

@@ -6,23 +6,30 @@ import hashlib
 import os
 import re
 import stat
+import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from grader.loader import MAX_DEPTH, find_parts
+from grader.loader import MAX_DEPTH, SKIPPED_FOLDERS, find_parts
+from grader.text import one_line
 
 MAX_FILE_BYTES = 1 << 20
 MAX_TOTAL_BYTES = 16 << 20
 MAX_FILES = 2000
-MAX_ENTRIES = 20_000
-MAX_DIRECTORY_BYTES = 10 << 20
-"""Caps on what is read; a homework's source is a few kilobytes."""
+MAX_ENTRIES = 100_000
+MAX_DIRECTORY_BYTES = 16 << 20
+"""Caps on what is read; a homework's source is a few kilobytes, a virtual environment beside it some
+ten thousand files."""
+
+MAX_PATH = 500
+MAX_SKIPPED = 200
+"""Caps on what is told: characters of a path, and files that were not read."""
 
 MAX_FOLDERS = MAX_DEPTH + 3
 """How many folders down files are read: helpers may lie in packages below the parts."""
@@ -34,6 +41,10 @@ Read = Callable[[int], bytes]
 
 class InputError(Exception):
     """What was given cannot be graded: name, rule, got."""
+
+
+class Unreadable(OSError):
+    """A file that was handed in may be sound, but what it is kept in is not: that is nobody's zero."""
 
 
 @dataclass(frozen=True)
@@ -69,23 +80,25 @@ def read_submission(path: Path, part_files: Mapping[str, str]) -> SubmissionFile
     Raises:
         InputError: nothing there, not a folder or a zip, a zip that cannot be read, or no part in it.
     """
+    shown = one_line(str(path), MAX_PATH)
     try:
         if path.is_dir():
-            basket = _within_caps(_in_folder(path))
+            basket = _in_folder(path, part_files)
         elif path.is_file():
-            basket = _of_zip(path)
+            basket = _of_zip(path, shown, part_files)
         else:
-            raise InputError(f"the submission must be a folder or a zip file, got {path} (no such path)")
+            raise InputError(f"the submission must be a folder or a zip file, got {shown} (no such path)")
     except OSError as error:
         raise InputError(
-            f"the submission must be readable, got {path} ({error.strerror or error})"
+            f"the submission must be readable, got {shown} ({one_line(error.strerror or str(error))})"
         ) from error
-    parts = find_parts(list(basket.files), part_files)
+    files = dict(sorted(basket.files.items()))
+    parts = find_parts(list(files), part_files)
     if not parts:
         wanted = ", ".join(part_files.values())
-        seen = ", ".join(list(basket.files)[:5]) or "no Python file at all"
-        raise InputError(f"the submission must hold one of {wanted}, got {path} with {seen}")
-    return SubmissionFiles(basket.files, parts, basket.skipped)
+        seen = ", ".join(one_line(name, 120) for name in list(files)[:5]) or "no Python file at all"
+        raise InputError(f"the submission must hold one of {wanted}, got {shown} with {seen}")
+    return SubmissionFiles(files, parts, basket.skipped)
 
 
 @dataclass
@@ -94,45 +107,88 @@ class Basket:
 
     Attributes:
         files: bytes by path.
-        skipped: what was left out, with the reason.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
+    _skipped: dict[str, str] = field(default_factory=dict)
+    _untold: int = 0
     _total: int = 0
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """What was left out, with the reason; of very much the first."""
+        more = {f"and {self._untold} more": "left out, too"} if self._untold else {}
+        return dict(sorted(self._skipped.items())) | more
+
+    def skip(self, name: str, reason: str) -> None:
+        """Tell that a file was left out; a zip can name more than anybody would read."""
+        if len(self._skipped) < MAX_SKIPPED:
+            self._skipped[one_line(name, MAX_PATH)] = one_line(reason)
+        else:
+            self._untold += 1
 
     def take(self, name: str, read: Read) -> None:
         """Read a file, unless there is no room for it."""
-        if self._total > MAX_TOTAL_BYTES or len(self.files) >= MAX_FILES:
-            self.skipped[name] = "too many"
-            return
-        data = read(MAX_FILE_BYTES + 1)
-        self._total += len(data)
-        if len(data) > MAX_FILE_BYTES:
-            self.skipped[name] = "too large"
+        if len(name) > MAX_PATH:
+            self.skip(name, "its path is too long")
+        elif self._total > MAX_TOTAL_BYTES or len(self.files) >= MAX_FILES:
+            self.skip(name, "too many")
         else:
-            self.files[name] = data
+            data = read(MAX_FILE_BYTES + 1)
+            self._total += len(data)
+            if len(data) > MAX_FILE_BYTES:
+                self.skip(name, "too large")
+            else:
+                self.files[name] = data
+
+    def take_all(self, sources: Mapping[str, Read], part_files: Mapping[str, str]) -> None:
+        """Read files, those first that matter most."""
+        for name in in_order(sources, part_files):
+            self.take(name, sources[name])
 
 
-def _within_caps(sources: Mapping[str, Read]) -> Basket:
-    """Read files in order of their names."""
+def in_order(paths: Iterable[str], part_files: Mapping[str, str]) -> list[str]:
+    """Parts, then what lies less deep: so that where there is too much, no part is left out for the rest."""
+    ordered = sorted(paths, key=lambda path: (path.count("/"), path))
+    return list(dict.fromkeys([*find_parts(ordered, part_files).values(), *ordered]))
+
+
+PACKAGES = "installed packages"
+"""Why a folder is not looked into."""
+
+
+def is_packages(name: str, files: Collection[str]) -> bool:
+    """Whether a folder holds installed packages, such as a virtual environment, and no homework.
+
+    Args:
+        files: the names of the files in it.
+    """
+    environment = "pyvenv.cfg" in files and not any(file.endswith(".py") for file in files)
+    return environment or name in SKIPPED_FOLDERS
+
+
+def _in_folder(root: Path, part_files: Mapping[str, str]) -> Basket:
+    """Regular Python files; links are not followed, folders not entered deeper than a part may lie."""
     basket = Basket()
-    for name in sorted(sources):
-        basket.take(name, sources[name])
+    found: dict[str, Read] = {}
+    for folder, folders, names in os.walk(root, onerror=_raise):
+        inside = Path(folder).relative_to(root)
+        if inside.parts and is_packages(inside.name, names):
+            folders.clear()
+            basket.skip(inside.as_posix(), PACKAGES)
+            continue
+        deeper = len(inside.parts) < MAX_FOLDERS
+        folders[:] = [name for name in folders if deeper and not is_noise(name)]
+        for name in names:
+            path = Path(folder, name)
+            if name.endswith(".py") and not is_noise(name) and stat.S_ISREG(path.lstat().st_mode):
+                found[(inside / name).as_posix()] = partial(_read_file, path)
+    basket.take_all(found, part_files)
     return basket
 
 
-def _in_folder(root: Path) -> dict[str, Read]:
-    """Regular Python files; links are not followed, folders not entered deeper than a part may lie."""
-    found: dict[str, Read] = {}
-    for folder, folders, names in os.walk(root):
-        depth = len(Path(folder).relative_to(root).parts)
-        folders[:] = [name for name in folders if not is_noise(name)] if depth < MAX_FOLDERS else []
-        for name in names:
-            path = Path(folder, name)
-            if name.endswith(".py") and stat.S_ISREG(path.lstat().st_mode):
-                found[path.relative_to(root).as_posix()] = partial(_read_file, path)
-    return found
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def open_file(path: Path) -> IO[bytes]:
@@ -145,19 +201,47 @@ def _read_file(path: Path, size: int) -> bytes:
         return file.read(size)
 
 
-def _of_zip(path: Path) -> Basket:
+def _of_zip(path: Path, shown: str, part_files: Mapping[str, str]) -> Basket:
     if not zipfile.is_zipfile(path):
-        raise InputError(f"the submission must be a folder or a zip file, got {path} (not a zip)")
+        raise InputError(f"the submission must be a folder or a zip file, got {shown} (not a zip)")
+    basket = Basket()
     try:
-        with path.open("rb") as file, open_zip(file, str(path)) as archive:
+        with path.open("rb") as file, open_zip(file, shown) as archive:
             # Of several entries of one name the last counts, as it does for those who unpack.
             found = {name: entry for entry in archive.infolist() if (name := _name_of(entry))}
-            locked = [entry.filename for entry in found.values() if is_locked(entry)]
+            packages = _packages_in(found)
+            for folder in packages:
+                basket.skip(folder, PACKAGES)
+            sources = {
+                name: partial(_read_entry, archive, entry)
+                for name, entry in found.items()
+                if name.endswith(".py") and packages.isdisjoint(_folders_above(name))
+            }
+            locked = [name for name in sources if is_locked(found[name])]
             if locked:
-                raise InputError(f"the zip must not be encrypted, got {path} ({locked[0]})")
-            return _within_caps({name: partial(_read_entry, archive, found[name]) for name in found})
+                raise InputError(f"the zip must not be encrypted, got {shown} ({one_line(locked[0], 120)})")
+            basket.take_all(sources, part_files)
     except BROKEN_ZIP as error:
-        raise InputError(f"the zip must be intact, got {path} ({error})") from error
+        raise InputError(f"the zip must be intact, got {shown} ({why_broken(error)})") from error
+    return basket
+
+
+def _packages_in(names: Iterable[str]) -> set[str]:
+    """The outermost folders of installed packages."""
+    files: dict[str, list[str]] = {}
+    for name in names:
+        folder, _, file = name.rpartition("/")
+        files.setdefault(folder, []).append(file)
+        for above in _folders_above(name):
+            files.setdefault(above, [])
+    found = {folder for folder in files if folder and is_packages(folder.rpartition("/")[2], files[folder])}
+    return {folder for folder in found if found.isdisjoint(_folders_above(folder))}
+
+
+def _folders_above(path: str) -> list[str]:
+    """`a/b` and `a` for `a/b/c`, no deeper than files are read."""
+    parts = path.split("/")[: MAX_FOLDERS + 1]
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 BROKEN_ZIP = (
@@ -166,10 +250,21 @@ BROKEN_ZIP = (
     RuntimeError,
     EOFError,
     ValueError,
+    OverflowError,
+    MemoryError,
+    struct.error,
     zlib.error,
     LZMAError,
 )
-"""What `zipfile` raises over a zip that is broken, or packed in a way that it does not know."""
+"""What `zipfile` raises over a zip that is broken, or packed in a way that it does not know or that takes
+gigabytes to unpack."""
+
+
+def why_broken(error: Exception) -> str:
+    """What is wrong with a zip, in a few words."""
+    if isinstance(error, MemoryError):
+        return "a zip that needs too much memory"
+    return one_line(str(error), 200) or type(error).__name__
 
 
 def open_zip(file: IO[bytes], shown: str) -> zipfile.ZipFile:
@@ -180,11 +275,13 @@ def open_zip(file: IO[bytes], shown: str) -> zipfile.ZipFile:
     """
     # Before `zipfile` builds an object for each of them: some megabytes can hold millions.
     if _directory_bytes(file) > MAX_DIRECTORY_BYTES:
+        shown = one_line(shown, MAX_PATH)
         raise InputError(f"a zip must have at most {MAX_ENTRIES} entries, got {shown} with more")
     archive = zipfile.ZipFile(file)
     entries = len(archive.infolist())
     if entries > MAX_ENTRIES:
         archive.close()
+        shown = one_line(shown, MAX_PATH)
         raise InputError(f"a zip must have at most {MAX_ENTRIES} entries, got {shown} with {entries}")
     return archive
 
@@ -233,9 +330,9 @@ def is_locked(entry: zipfile.ZipInfo) -> bool:
 
 
 def _name_of(entry: zipfile.ZipInfo) -> str:
-    """The path of a Python file that may be read, or nothing."""
+    """The path of a file that may be read, or nothing."""
     path = path_in_zip(entry)
-    if path is None or not is_regular(entry) or path.suffix != ".py" or any(map(is_noise, path.parts)):
+    if path is None or not is_regular(entry) or any(map(is_noise, path.parts)):
         return ""
     return path.as_posix()
 

@@ -29,7 +29,8 @@ _REAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 _HIDDEN = frozenset({"grader", "reference"})
 """Top-level names of the harness, which no submission may import from it."""
 
-_SKIPPED_FOLDERS = frozenset({"__MACOSX", "__pycache__", "site-packages", "node_modules", "venv"})
+SKIPPED_FOLDERS = frozenset({"__MACOSX", "__pycache__", "site-packages", "node_modules", "venv"})
+"""Names of folders that hold nobody's homework."""
 
 
 def find_parts(paths: Sequence[str], files: Mapping[str, str]) -> dict[str, str]:
@@ -89,7 +90,7 @@ def _upload(path: str) -> int:
 
 def _skipped(path: str) -> bool:
     folders = path.split("/")[:-1]
-    return any(folder.startswith(".") or folder in _SKIPPED_FOLDERS for folder in folders)
+    return any(folder.startswith(".") or folder in SKIPPED_FOLDERS for folder in folders)
 
 
 class SubmissionModules:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +226,122 @@ def test_a_submission_is_all_rows_that_name_it(tmp_path: Path) -> None:
     assert cells(filled.text, "Grade") == ["9", "9", ""]
 
 
+TEAMS = "Identifier,Full name,Group,Grade\nParticipant 1,Bo,Team 11,\nParticipant 2,Cy,Team 1 1,\n"
+
+
+def test_names_that_differ_in_marks_alone_are_two(tmp_path: Path) -> None:
+    """A repository's and a team's name count as they stand, but for their case."""
+    students = [Student(lms_id="ann-b"), Student(lms_id="annb")]
+    annb = mark(9, students[1], name="hw3-annb", source="x/HW3-annb")
+    filled = book(tmp_path, exports.classroom_grades(students)).fill([annb], layout="classroom")
+    assert cells(filled.text, "points_awarded") == ["0", "9"]
+
+    filled = book(tmp_path, TEAMS).fill([mark(9, Student("Team 11", lms_id="8"))], layout="moodle")
+    assert cells(filled.text, "Grade") == ["9", ""]
+
+
+def test_a_team_that_is_spelt_otherwise_must_be_the_only_one(tmp_path: Path) -> None:
+    """In the gradebook and in the download; else nobody gets the points, and nobody is missing."""
+    for teams in (["Team_11"], ["Team_1 1", "Team1 1"]):
+        text = TEAMS if len(teams) == 1 else TEAMS.replace("Team 1 1", "B")
+        marks = [mark(9, Student(team, lms_id=str(number))) for number, team in enumerate(teams, 8)]
+        filled = book(tmp_path, text).fill(marks, layout="moodle")
+        assert filled.text == text
+        assert all("only without spaces and marks" in reason for _, reason in filled.unmatched)
+        assert len(filled.unmatched) == len(teams)
+        assert [student.name for student in filled.missing] == (["Cy"] if len(teams) > 1 else [])
+
+
+@pytest.mark.parametrize("name", ["smithbob", "smithbobby", "mullersmith", "bobobrien"])
+def test_canvas_names_may_have_changed(tmp_path: Path, name: str) -> None:
+    """One word in common is enough, with its accents or without."""
+    text = exports.canvas_gradebook([Student("Bob Müller Smith", lms_id="1")], "HW3 (77)")
+    filled = book(tmp_path, text).fill([mark(9, Student(name, lms_id="1"))], layout="canvas")
+    assert cells(filled.text, "HW3 (77)")[2] == "9"
+    assert not filled.notes
+
+
+@pytest.mark.parametrize("name", ["delacruzana", "oneillmüllerzoë", "smithbobdelacruzana"])
+def test_a_canvas_number_of_somebody_elses_is_noticed(tmp_path: Path, name: str) -> None:
+    """If the name is another one's in the gradebook, neither gets the points, and neither is missing."""
+    column, filled = canvas(tmp_path, mark(9, Student(name, lms_id=BOB.lms_id), name="x"))
+    both = name.startswith("smithbob")
+    assert column == (["9", "", ""] if both else ["", "", ""])
+    if not both:
+        reason = f"number 340934 is Smith, Bob in the gradebook, {name} in the download"
+        assert filled.unmatched == (("x", reason),)
+        assert len(filled.missing) == 1
+
+
+def test_of_a_group_in_canvas_one_is_known(tmp_path: Path) -> None:
+    """That one gets the points, and staff are told of the others; not where a name could be read otherwise."""
+    team = mark(9, Student("teamrocket", lms_id=BOB.lms_id), name="t")
+    column, filled = canvas(tmp_path, team)
+    assert column == ["9", "", ""]
+    assert filled.notes == (
+        "t: looks like a group's: its other members are not known from a Canvas download; enter theirs by hand",
+    )
+    unsure = Mark(replace(team.entry, guessed=True), GRADED, team.document)
+    assert canvas(tmp_path, unsure)[0] == ["", "", ""]
+
+
+def test_several_submissions_of_one_name_fill_nothing(tmp_path: Path) -> None:
+    """A folder and a zip of the same name, or another version."""
+    download = exports.lay(
+        tmp_path / "d", {"Bob Smith/attention.py": "", "Ana de la Cruz (late)/attention.py": ""}
+    )
+    exports.pack(download / "bob smith.zip", {"attention.py": ""})
+    exports.lay(download, {"Ana de la Cruz/attention.py": "", "Zoë O'Neill-Müller/attention.py": ""})
+    entries = read_export(download, {"attention": "attention.py"}).entries
+    column, filled = canvas(tmp_path, *(Mark(e, GRADED, {"score": 9}) for e in entries), layout="folders")
+    assert column == ["", "", "9"]
+    assert len(filled.unmatched) == 4
+    assert all("goes by the same name: not filled" in reason for _, reason in filled.unmatched)
+    assert not filled.missing
+
+
+def test_a_folder_that_names_two_students_fills_nothing(tmp_path: Path) -> None:
+    """One by the number of a submission, one by the student's."""
+    text = exports.gradescope_scores([Student("Ann A", sid="1001"), Student("Bob B", sid="1002")])
+    filled = book(tmp_path, text.replace(",102,2026", ",1001,2026")).fill([mark(9, name="1001")])
+    assert cells(filled.text, "Total Score") == ["", ""]
+    assert filled.unmatched == (("1001", "1001 may name more than one"),)
+    assert not filled.missing
+
+
+@pytest.mark.parametrize(
+    ("logins", "points"),
+    [(["ann", "uni-ann"], ["0", "0"]), (["uni-ann", "nn"], ["9", "0"]), (["ann"], ["9"])],
+)
+def test_a_login_that_is_a_guess_must_be_the_only_one(
+    tmp_path: Path, logins: list[str], points: list[str]
+) -> None:
+    """Where nothing says what comes before it in a repository's name."""
+    text = exports.classroom_grades([Student(lms_id=login) for login in logins])
+    for login in logins:
+        text = text.replace(f",hw3-{login},", ",,")
+    entry = replace(mark(9, Student(lms_id="ann"), name="hw3-uni-ann").entry, guessed=True)
+    filled = book(tmp_path, text).fill([Mark(entry, GRADED, {"score": 9})], layout="classroom")
+    assert cells(filled.text, "points_awarded") == points
+    assert "ann" not in {student.lms_id for student in filled.missing}
+    assert len(filled.unmatched) == (len(logins) == 2 and "ann" in logins)
+
+
+def test_who_may_have_handed_in_is_not_missing(tmp_path: Path) -> None:
+    """Two rows of one number, a number and a name of two rows, a name with another number."""
+    text = exports.moodle_worksheet([BOB, replace(ANA, lms_id=BOB.lms_id), ZOE])
+    filled = book(tmp_path, text).fill([mark(9, BOB, name="b")], layout="moodle")
+    assert (filled.unmatched, filled.missing[0].name) == (
+        (("b", "2 rows have the number 340934"),),
+        ZOE.name,
+    )
+    text = exports.moodle_worksheet(CLASS)
+    filled = book(tmp_path, text).fill([mark(9, replace(BOB, lms_id=ANA.lms_id))], layout="moodle")
+    assert (filled.text, [student.name for student in filled.missing]) == (text, [ZOE.name])
+    _, filled = canvas(tmp_path, mark(1, Student("smithbob", lms_id="5")))
+    assert BOB.lms_id not in {student.lms_id for student in filled.missing}
+
+
 @pytest.mark.parametrize("name", ["bob", "00123", "123", "Bob Smith", "Smith, Bob"])
 def test_folders_are_called_by_anything_that_names_a_student(tmp_path: Path, name: str) -> None:
     """A login, a number, a name."""
@@ -299,7 +417,8 @@ def test_cells_that_staff_closed_stay(tmp_path: Path) -> None:
         (["HW2 (1)", "HW3 (2)"], "HW3", "", "HW3 (2)"),
         (["HW2 (1)", "HW3 (2)"], "hw2 (1)", TITLE, "HW2 (1)"),
         (["HW (3) (1)", "HW (2)"], "HW (3)", "", "HW (3) (1)"),
-        (["Anything (1)"], "", TITLE, "Anything (1)"),
+        (["Anything (1)"], "", "", "Anything (1)"),
+        (["HW3 (1)"], "", TITLE, "HW3 (1)"),
         (["HW2 (1)", "HW 3 (2)", "HW33 (3)"], "", TITLE, "HW 3 (2)"),
         (["HW3: Transformer, from scratch (coding part) (1)", "Quiz (2)"], "", TITLE, None),
         (["hw3 - transformer from scratch (1)", "HW3 (2)"], "", TITLE, "hw3 - transformer from scratch (1)"),
@@ -321,6 +440,23 @@ def test_a_column_that_is_not_clear(tmp_path: Path, column: str) -> None:
     gradebook = book(tmp_path, exports.canvas_gradebook(CLASS, "HW3 (1)", "HW3 (2)"))
     with pytest.raises(InputError, match=r"must be one of: HW3 \(1\), HW3 \(2\); got"):
         gradebook.fill([mark(7, BOB)], column, title="Homework")
+
+
+@pytest.mark.parametrize("only", ["HW30 (12)", "Midterm exam (12)", "HW3 quiz (1)"])
+def test_the_only_column_must_be_called_as_the_assignment_is(tmp_path: Path, only: str) -> None:
+    """Or be named: the points of another assignment would be gone."""
+    gradebook = book(tmp_path, exports.canvas_gradebook(CLASS, only))
+    with pytest.raises(InputError, match=rf"must be one of: {re.escape(only)}; got no name of one, and 'HW3"):
+        gradebook.fill([mark(7, BOB)], title=TITLE)
+    assert "7" in cells(gradebook.fill([mark(7, BOB)], only, title=TITLE).text, only)
+
+
+def test_what_is_told_of_names_is_one_line(tmp_path: Path) -> None:
+    """A gradebook's names are students' own, too."""
+    text = exports.moodle_worksheet([replace(BOB, name="Bob\x1b[31m\nSmith")])
+    filled = book(tmp_path, text).fill([mark(9, Student("Eve", lms_id=BOB.lms_id))], layout="moodle")
+    assert len(filled.unmatched) == 1
+    assert all(reason.isprintable() for _, reason in filled.unmatched)
 
 
 def test_other_gradebooks_have_one_column(tmp_path: Path) -> None:

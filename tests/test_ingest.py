@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
+import subprocess
 import sys
 import time
 import zipfile
@@ -12,6 +15,7 @@ import pytest
 import yaml
 
 from grader.ingest import Entry, Export, Student, read_export
+from grader.ingest import contents as ingest_contents
 from grader.ingest.contents import taken
 from grader.ingest.ids import MAX_BYTES, MAX_CHARACTERS, safe
 from grader.intake import InputError
@@ -131,6 +135,15 @@ def test_metadata_that_cannot_be_read(tmp_path: Path, text: str | bytes) -> None
         read_export(lay(tmp_path, files), FILES)
 
 
+@pytest.mark.parametrize("depth", [60, 700, 5000])
+def test_metadata_that_goes_down_forever(tmp_path: Path, depth: int) -> None:
+    """It is this file that is wrong, and not the zip."""
+    text = f"submission_1:\n  :submitters: {'[' * depth}{']' * depth}"
+    files = {"submission_1/attention.py": "a", "submission_metadata.yml": text}
+    with pytest.raises(InputError, match=r"submission_metadata\.yml must be (nested at most 50 deep|valid)"):
+        read_export(pack(tmp_path / "z.zip", files), FILES)
+
+
 def test_metadata_without_the_fast_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where PyYAML came without libyaml, the same is read."""
     root = lay(tmp_path, exports.gradescope([(BOB, CODE), (ZOE, CODE)]))
@@ -172,6 +185,9 @@ CANVAS_NAMES = {
     "शर्माआशा_12_34_attention.py": ("शर्माआशा_12", False, "attention.py"),
     "_12_34_attention.py": ("_12", False, "attention.py"),
     "smithbob_1_2_late_3_4_attention.py": ("smithbob_1", False, "late_3_4_attention.py"),
+    "group_1_341_208490284_attention.py": ("group_1_341", False, "attention.py"),
+    "group_1_LATE_341_208490284_attention.py": ("group_1_341", True, "attention.py"),
+    "smithbob_340934_208490284_2_attention.py": ("smithbob_340934", False, "2_attention.py"),
 }
 
 
@@ -196,7 +212,7 @@ def test_same_names_with_other_numbers_are_other_students(tmp_path: Path) -> Non
 
 
 def test_of_several_uploads_of_a_file_the_last_counts(tmp_path: Path) -> None:
-    """The highest number that Canvas or a browser gave it, then the later attachment; the others are told."""
+    """The later attachment, then the higher number that Canvas or a browser gave it; the others are told."""
     files = {
         "smithbob_1_10_attention.py": "0",
         "smithbob_1_30_attention-2.py": "2",
@@ -204,19 +220,47 @@ def test_of_several_uploads_of_a_file_the_last_counts(tmp_path: Path) -> None:
         "smithbob_1_50_utils (1).py": "later",
         "smithbob_1_49_utils-1.py": "earlier",
         "smithbob_1_60_hw.zip": zipped({"multi_head.py": "old"}),
-        "smithbob_1_61_hw-10.zip": zipped({"multi_head.py": "new"}),
-        "smithbob_1_62_hw-9.zip": zipped({"multi_head.py": "old"}),
+        "smithbob_1_61_hw.zip": zipped({"multi_head.py": "old"}),
+        "smithbob_1_62_hw-9.zip": zipped({"multi_head.py": "new"}),
     }
     (entry,) = export(tmp_path, files).entries
-    assert contents(entry) == {"attention.py": "2", "hw/multi_head.py": "new", "utils.py": "later"}
-    assert entry.notes[0] == "attention.py: took smithbob_1_30_attention-2.py, the last of 3 uploads"
+    assert contents(entry) == {"attention.py": "1", "hw/multi_head.py": "new", "utils.py": "later"}
+    assert entry.notes[0] == "attention.py: took smithbob_1_40_attention-1.py, the last of 3 uploads"
     assert entry.read().skipped == {
         "smithbob_1_10_attention.py": "an earlier upload of attention.py",
-        "smithbob_1_40_attention-1.py": "an earlier upload of attention.py",
+        "smithbob_1_30_attention-2.py": "an earlier upload of attention.py",
         "smithbob_1_49_utils-1.py": "an earlier upload of utils.py",
         "smithbob_1_60_hw.zip": "an earlier upload of hw.zip",
-        "smithbob_1_62_hw-9.zip": "an earlier upload of hw.zip",
     }
+
+
+def test_a_canvas_name_that_can_be_read_in_two_ways(tmp_path: Path) -> None:
+    """The one is taken in which the file's name begins with no number; the other one is told."""
+    (entry,) = read_export(lay(tmp_path, {"zed_99_340_300_attention.py": "a"}), FILES).entries
+    assert (entry.id, entry.students, entry.guessed) == (
+        "zed_99_340",
+        (Student("zed_99", lms_id="340"),),
+        True,
+    )
+    assert entry.notes == (
+        "zed_99_340_300_attention.py: taken for user 340's; it could also be user 99's, as 300_attention.py",
+    )
+
+
+@pytest.mark.parametrize("unpacked", [False, True])
+def test_zips_that_are_parts_are_read_together(tmp_path: Path, unpacked: bool) -> None:
+    """`part-2.zip` may be another part, or come for `part.zip`: a part that came later is never replaced."""
+    parts = [("part-1", {"attention.py": "1", "x.py": "1"}), ("part-2", {"hw/multi_head.py": "2"})]
+    parts += [("part-3", {"new/attention.py": "3", "x.py": "3"})]
+    files: dict[str, str | bytes] = {}
+    for number, (name, content) in enumerate(parts, 60):
+        if unpacked:
+            files |= {f"smithbob_1_{number}_{name}/{path}": text for path, text in content.items()}
+        else:
+            files[f"smithbob_1_{number}_{name}.zip"] = zipped(content)
+    (entry,) = export(tmp_path, files).entries
+    assert contents(entry) == {"new/attention.py": "3", "x.py": "3", "hw/multi_head.py": "2"}
+    assert entry.notes[0].endswith("the last of 3 uploads, and from the others what it leaves open")
 
 
 @pytest.mark.parametrize("name", ["smithbob_1_text.html", "smithbob_LATE_1_link.html", "anon_Ab_text.html"])
@@ -272,6 +316,14 @@ def test_moodle_names_as_they_may_come(tmp_path: Path) -> None:
     assert "x_1_assignsubmission_file_attention.py" in str(read_or_reason(entries["Bo_15"]))
     assert str(read_or_reason(entries["Bo_16"])).endswith("got no file at all")
     assert found.unmatched == {"readme.txt": "not named as Moodle names submissions"}
+
+
+def test_a_moodle_name_may_begin_with_a_dot(tmp_path: Path) -> None:
+    """It is a student's, not a system's."""
+    names = [".NET Guy_55_assignsubmission_file", "Ann_56_assignsubmission_file"]
+    found = export(tmp_path, {f"{name}/attention.py": "a" for name in names} | {"._x/y": ""})
+    assert [entry.students[0].name for entry in found.entries] == ["Ann", ".NET Guy"]
+    assert not found.unmatched
 
 
 # --- GitHub Classroom -----------------------------------------------------------------------------
@@ -334,6 +386,74 @@ def test_a_class_of_one(tmp_path: Path) -> None:
     """A student's own folder is not taken for one around all."""
     files = {"ann/starter/attention.py": "a", "ann/readme.md": ""}
     assert [entry.id for entry in export(tmp_path, files).entries] == ["ann"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [*CODE, "tests/t.py", "docs/a.py"],
+        ["hw3/attention.py", "hw3/data/x.py", "hw3/notes/y.py"],
+        ["starter/attention.py", "tests/t.py"],
+    ],
+)
+def test_a_folder_that_holds_a_part_is_a_submission(tmp_path: Path, files: list[str]) -> None:
+    """However many folders it has besides."""
+    assert [e.id for e in export(tmp_path, {f"bob/{name}": "" for name in files}).entries] == ["bob"]
+
+
+@pytest.mark.parametrize("top", ["", "fall/"])
+def test_sections_are_looked_into(tmp_path: Path, top: str) -> None:
+    """No two students become one; a name that two sections have is told by its section."""
+    names = ("A/ann/attention.py", "A/bob/hw/attention.py", "A/eve/block.py", "B/cy/attention.py")
+    names = (
+        *names,
+        "B/dan/attention.py",
+        "B/bob/attention.py",
+        "B/fay/attention.py",
+        "B/list.csv",
+        "B/.guy/x",
+    )
+    found = export(tmp_path, {f"{top}{name}": "" for name in names} | {f"{top}empty/": ""})
+    assert {e.id: e.source.removeprefix(top) for e in found.entries} == {
+        "ann": "A/ann",
+        "A bob": "A/bob",
+        "eve": "A/eve",
+        "cy": "B/cy",
+        "dan": "B/dan",
+        "B bob": "B/bob",
+        "fay": "B/fay",
+        "empty": "empty",
+    }
+    assert by_id(found)["cy"].notes == ("section B",)
+    assert {path.removeprefix(top): why for path, why in found.unmatched.items()} == {
+        "B/list.csv": "neither a folder nor a zip",
+        "B/.guy": "its name begins with a dot",
+    }
+
+
+def test_students_with_two_versions_are_no_sections(tmp_path: Path) -> None:
+    """The folders in theirs have the same names."""
+    files = {f"{who}/{what}/attention.py": "" for who in ("ann", "bob", "cy") for what in ("hw3", "old")}
+    assert [entry.id for entry in export(tmp_path, files).entries] == ["ann", "bob", "cy"]
+
+
+def test_names_with_a_dot_in_front_are_told(tmp_path: Path) -> None:
+    """Unless a system or a tool is known for them."""
+    files = dict.fromkeys(
+        ["ann/attention.py", ".bob/attention.py", ".git/x", ".DS_Store", "._ann", ".idea/x"], ""
+    )
+    found = export(tmp_path, files)
+    assert [entry.id for entry in found.entries] == ["ann"]
+    assert found.unmatched == {".bob": "its name begins with a dot"}
+
+
+def test_another_version_of_what_is_there_is_told(tmp_path: Path) -> None:
+    """Nobody has said which of them counts; a number is no version."""
+    names = ("Bob Smith", "Bob Smith (resubmission)", "Bob Smith-2", "ann")
+    entries = by_id(export(tmp_path, {f"{name}/attention.py": "" for name in names}))
+    both = ("Bob Smith", "Bob Smith (resubmission)")
+    assert [entries[name].named_like for name in names] == [both, both, (), ()]
+    assert entries["Bob Smith"].notes == ("may be the same person's as Bob Smith (resubmission)",)
 
 
 def test_names_that_would_be_one_file_stay_apart(tmp_path: Path) -> None:
@@ -482,7 +602,7 @@ def test_bombs_go_off_within_the_caps(tmp_path: Path) -> None:
     assert sum(map(len, read.files.values())) < 20 << 20
 
 
-@pytest.mark.parametrize("entries", [20_001, 200_000])
+@pytest.mark.parametrize("entries", [100_001, 300_000])
 def test_a_zip_of_far_too_many_entries_is_not_opened(tmp_path: Path, entries: int) -> None:
     """Some megabytes can hold millions; a table of contents that long is not even built."""
     with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
@@ -491,7 +611,116 @@ def test_a_zip_of_far_too_many_entries_is_not_opened(tmp_path: Path, entries: in
         archive.filelist += [info] * entries
         archive._didModify = True  # type: ignore[attr-defined]
     reason = read_or_reason(one(tmp_path, {"hw.zip": (tmp_path / "z.zip").read_bytes()}))
-    assert "hw.zip (a zip must have at most 20000 entries" in str(reason)
+    assert "hw.zip (a zip must have at most 100000 entries" in str(reason)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_is_installed_beside_a_part_costs_it_nothing(tmp_path: Path, inside: bool) -> None:
+    """Environments are not looked into, under whatever name, and told; in a folder and in a zip."""
+    kept = {"starter/attention.py": "a", "starter/multi_head.py": "m", "z.py": "z"}
+    files = kept | {"A/pyvenv.cfg": "", "venv/attention.py": ""} | {f"data/{n}.csv": "" for n in range(999)}
+    files |= {f"A/lib/{n}.py": "" for n in range(2100)}
+    entry = one(tmp_path, {"hw.zip": zipped(files)} if inside else files)
+    assert contents(entry) == kept
+    assert entry.read().skipped == {"A": "installed packages", "venv": "installed packages"}
+
+
+def test_an_environment_around_the_parts_is_the_submission(tmp_path: Path) -> None:
+    """Some make it right where they work."""
+    files = {"pyvenv.cfg": "", "attention.py": "a", "hw/pyvenv.cfg": "", "hw/multi_head.py": "m"}
+    assert contents(one(tmp_path, files)) == {"attention.py": "a", "hw/multi_head.py": "m"}
+
+
+def test_where_there_is_too_much_parts_come_first(tmp_path: Path) -> None:
+    """Then what lies less deep."""
+    files = {f"a/{n}.py": "" for n in range(2500)} | {"z/starter/multi_head.py": "m", "z.py": "z"}
+    read = one(tmp_path, files).read()
+    assert read.parts == {"multi_head": "z/starter/multi_head.py"}
+    assert (len(read.files), read.files["z.py"]) == (2000, b"z")
+
+
+def test_what_is_left_out_is_told_in_a_few_words(tmp_path: Path) -> None:
+    """Zips in a zip can name files without end, each as long as one likes."""
+    many = zipped({f"{'x' * 900}{n}.py": "" for n in range(300)})
+    read = one(tmp_path, {f"{n}.zip": many for n in range(9)} | {"attention.py": ""}).read()
+    assert list(read.files) == ["attention.py"]
+    assert len(read.skipped) == 201
+    assert read.skipped["and 2500 more"] == "left out, too"
+    assert all(len(path) <= 500 for path in read.skipped)
+
+
+def test_a_disk_that_fails_is_no_students_zero(tmp_path: Path) -> None:
+    """Folders and files of the download that cannot be read are no `InputError`."""
+    root = lay(tmp_path, {"ann/hw/attention.py": "a", "bob/attention.py": "b", "cy.zip": zipped(CODE)})
+    entries = by_id(read_export(root, FILES))
+    assert contents(entries["ann"]) == {"hw/attention.py": "a"}
+    (root / "ann/hw/attention.py").unlink()
+    (root / "bob").rename(root / "gone")
+    (root / "cy.zip").unlink()
+    for entry in entries.values():
+        with pytest.raises(FileNotFoundError):
+            entry.read()
+
+
+def test_a_download_that_is_broken_is_no_students_zero(tmp_path: Path) -> None:
+    """A part of the outer zip is staff's to mend; a zip that a student broke stays the student's."""
+    content = {"ann/attention.py": "a" * 99, "bob/hw.zip": zipped(CODE), "cy/hw.zip": zipped(CODE)[:-30]}
+    path = tmp_path / "class.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    path.write_bytes(path.read_bytes().replace(b"a" * 99, b"b" * 99).replace(b"utils.py", b"utilz.py", 1))
+    entries = by_id(read_export(path, FILES))
+    for name in ("ann", "bob"):
+        with pytest.raises(OSError, match=rf"{name}/.*CRC"):
+            entries[name].read()
+    assert "no intact zip" in str(read_or_reason(entries["cy"]))
+
+
+def test_a_download_with_a_password_is_no_students_zero(tmp_path: Path) -> None:
+    """Whoever locked the whole can unlock it."""
+    data = bytearray(zipped({"ann/attention.py": "a"}))
+    data[6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "z.zip").write_bytes(data)
+    with pytest.raises(OSError, match=r"ann/attention.py: it takes a password"):
+        read_export(tmp_path / "z.zip", FILES).entries[0].read()
+
+
+def greedy(files: exports.Files) -> bytes:
+    """A zip that wants four gigabytes of memory for each file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_LZMA) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    properties = re.compile(rb"(\x09\x04\x05\x00.)....", re.DOTALL)  # the last four bytes: how much memory
+    return properties.sub(lambda found: found[1] + b"\xff" * 4, buffer.getvalue())
+
+
+def test_a_zip_that_wants_all_memory_is_left_out(tmp_path: Path) -> None:
+    """Where there is not so much: in a process that may have a gigabyte."""
+    lay(tmp_path, {"ann/hw.zip": greedy({"multi_head.py": "m" * 99}), "ann/attention.py": "a"})
+    code = (
+        "import resource, sys; from pathlib import Path; from grader.ingest import read_export\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+        f"print(read_export(Path(sys.argv[1]), {FILES}).entries[0].read().skipped)"
+    )
+    out = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    assert "it cannot be read: a zip that needs too much memory" in out.stdout
+
+
+def test_zips_of_many_entries_each_are_too_many_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes behind the cap is not opened."""
+    monkeypatch.setattr(ingest_contents, "MAX_ENTRIES", 10)
+    many = zipped(dict.fromkeys("abcd", ""))
+    read = one(tmp_path, {f"{n}.zip": many for n in range(5)} | {"attention.py": ""}).read()
+    assert read.skipped == {
+        "2.zip": "a submission's zips must have at most 10 entries, got more",
+        "3.zip": "more than 10 entries in zips",
+        "4.zip": "more than 10 entries in zips",
+    }
 
 
 def test_nothing_outside_of_the_download_is_read(tmp_path: Path) -> None:

@@ -76,6 +76,45 @@ def test_what_is_too_large_is_skipped_and_said(tmp_path: Path) -> None:
     assert (list(read.files), dict(read.skipped)) == (["attention.py"], {"bomb.py": "too large"})
 
 
+def test_what_is_installed_beside_a_part_is_not_read(tmp_path: Path) -> None:
+    """Environments, under whatever name; told, and the same in a folder and in a zip."""
+    content = {"x/attention.py": "a", "x/env/pyvenv.cfg": "", "node_modules/x/y.js": "", "pyvenv.cfg": ""}
+    content |= {f"x/env/lib/{number}.py": "" for number in range(2100)}
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        for name, text in content.items():
+            archive.writestr(name, text)
+        archive.extractall(tmp_path / "folder")
+    read = read_submission(tmp_path / "folder", FILES)
+    assert dict(read.files) == {"x/attention.py": b"a"}
+    assert read.skipped == {"node_modules": "installed packages", "x/env": "installed packages"}
+    assert read_submission(tmp_path / "z.zip", FILES) == read
+
+
+def test_parts_are_read_before_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However late their names come; what is left out is told, and not all of it."""
+    monkeypatch.setattr(intake, "MAX_FILES", 2)
+    monkeypatch.setattr(intake, "MAX_SKIPPED", 1)
+    (tmp_path / "z").mkdir()
+    for name in ("0.py", "1.py", "2.py", "z/attention.py"):
+        (tmp_path / name).write_text("")
+    read = read_submission(tmp_path, FILES)
+    assert list(read.files) == ["0.py", "z/attention.py"]
+    assert read.skipped == {"1.py": "too many", "and 1 more": "left out, too"}
+
+
+@pytest.mark.parametrize("name", ["bob\x1b]0;pwned\x07.py", "\u202e.py"])
+def test_names_are_shown_without_what_a_terminal_obeys(tmp_path: Path, name: str) -> None:
+    """In whatever is said of a submission, a folder or a zip."""
+    (tmp_path / "folder\x1b[2J").mkdir()
+    (tmp_path / "folder\x1b[2J" / name).write_text("")
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr(name, "")
+    for path in (tmp_path / "folder\x1b[2J", tmp_path / "z.zip"):
+        with pytest.raises(InputError, match=r"must hold one of attention\.py, got") as caught:
+            read_submission(path, FILES)
+        assert str(caught.value).isprintable()
+
+
 def test_a_zip_of_too_many_entries_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Name, rule, got."""
     monkeypatch.setattr(intake, "MAX_ENTRIES", 2)

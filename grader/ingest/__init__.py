@@ -33,10 +33,13 @@ class Entry:
         id: names its result; safe as a file name everywhere, and no other entry's, whatever the case.
         source: where it lies in the download.
         students: who handed it in; nobody where the download does not say, several in a group.
-        read: its files; raises `InputError` where nothing can be graded.
+        read: its files; raises `InputError` where nothing can be graded, `OSError` where the download itself
+            cannot be read, which is no student's fault.
         late: None where the download does not say.
         submitted_at: as the download has it.
         notes: what staff should know about how it was taken.
+        named_like: ids of all that go by one name, the name's own first, if it is one of them.
+        guessed: what the download says of the students is only what names seem to say.
     """
 
     id: str
@@ -46,6 +49,8 @@ class Entry:
     late: bool | None = None
     submitted_at: str = ""
     notes: tuple[str, ...] = ()
+    named_like: tuple[str, ...] = ()
+    guessed: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from grader.ingest import Entry, Student
 from grader.ingest.folders import folder_entry
 from grader.ingest.tree import Folder
 from grader.intake import InputError
+from grader.text import one_line
 
 ENDING = "-submissions"
 
@@ -33,12 +34,13 @@ def read(root: Folder, part_files: Mapping[str, str]) -> tuple[list[Entry], dict
     if not slug:
         raise InputError(
             "a download of GitHub Classroom must have folders SLUG-LOGIN, "
-            f"got {', '.join(root.names[:5]) or 'nothing'} in {root.path or root.name}"
+            f"got {root.seen} in {one_line(root.path or root.name, 300)}"
         )
     entries = [
         replace(
             folder_entry(folder, part_files),
             students=(Student(lms_id=name.removeprefix(f"{slug}-")),),
+            guessed=not _told(root),
         )
         for name, folder in root.folders.items()
     ]

@@ -1,13 +1,17 @@
-"""A folder of folders and zips, one per submission."""
+"""A folder of folders and zips, one per submission; or one per section of the class, which holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from grader.ingest import Entry
 from grader.ingest.contents import BY_HAND, read_files
 from grader.ingest.tree import File, Folder, files_below
+from grader.loader import PACKAGE, find_parts
+from grader.text import one_line
 
 ARCHIVES = (".zip", *BY_HAND)
 
@@ -19,8 +23,11 @@ def fits(root: Folder) -> bool:
 
 def read(root: Folder, part_files: Mapping[str, str]) -> tuple[list[Entry], dict[str, str]]:
     """Its submissions, and what belongs to none, with the reason."""
-    entries = [folder_entry(folder, part_files) for folder in root.folders.values()]
-    unmatched = {}
+    sections = list(root.folders.values())
+    if _are_sections(sections, part_files):
+        entries, unmatched = _in_sections(sections, part_files)
+    else:
+        entries, unmatched = [folder_entry(folder, part_files) for folder in sections], {}
     for name, file in root.files.items():
         if is_archive(name):
             entries.append(_archive_entry(name, file, part_files))
@@ -32,6 +39,63 @@ def read(root: Folder, part_files: Mapping[str, str]) -> tuple[list[Entry], dict
 def folder_entry(folder: Folder, part_files: Mapping[str, str]) -> Entry:
     """The submission that is a folder, by whomever."""
     return Entry(folder.name, folder.path, (), partial(read_files, partial(files_below, folder), part_files))
+
+
+def _in_sections(
+    sections: Sequence[Folder], part_files: Mapping[str, str]
+) -> tuple[list[Entry], dict[str, str]]:
+    """The submissions in sections; a name that is in two is told from the other by its section."""
+    count = Counter(name for section in sections for name in section.folders)
+    entries = [
+        replace(
+            folder_entry(folder, part_files),
+            id=name if count[name] == 1 else f"{section.name} {name}",
+            notes=(f"section {one_line(section.name, 100)}",),
+        )
+        for section in sections
+        for name, folder in section.folders.items()
+    ]
+    entries += [folder_entry(section, part_files) for section in sections if not section.names]
+    unmatched = {
+        file.path: file.problem or "neither a folder nor a zip"
+        for section in sections
+        for file in section.files.values()
+    }
+    hidden = [item.path for section in sections for item in section.hidden]
+    return entries, unmatched | dict.fromkeys(hidden, "its name begins with a dot")
+
+
+def _are_sections(folders: Sequence[Folder], part_files: Mapping[str, str]) -> bool:
+    """Whether each holds submissions and is none: half of them several, and seldom of the same names.
+
+    A class whose students keep two versions has the same names again and again.
+    """
+    told: list[list[str]] = []
+    try:
+        for folder in map(replace, folders):  # copies: what is seen now may have changed when its turn comes
+            names = _submissions_in(folder, part_files)
+            if not names and folder.names:
+                return False
+            told += [names] if names else []
+    except OSError:  # a folder that cannot be read is told when its turn comes
+        return False
+    count = Counter(name for names in told for name in names)
+    unique = sum(number == 1 for number in count.values())
+    several = sum(len(names) > 1 for names in told)
+    return len(told) > 1 and 2 * several >= len(told) and 2 * unique > len(count)
+
+
+def _submissions_in(folder: Folder, part_files: Mapping[str, str]) -> list[str]:
+    """The folders in it that could each be a submission; none if it looks like one itself."""
+    own = any(name.lower().endswith((".py", *ARCHIVES)) for name in folder.files)
+    if own or PACKAGE in folder.folders:
+        return []
+    return [name for name, inner in folder.folders.items() if _could_be_one(inner, part_files)]
+
+
+def _could_be_one(folder: Folder, part_files: Mapping[str, str]) -> bool:
+    below = files_below(folder)
+    return bool(find_parts(list(below), part_files)) or any(map(is_archive, below))
 
 
 def _archive_entry(name: str, file: File, part_files: Mapping[str, str]) -> Entry:

@@ -21,6 +21,7 @@ from grader.text import one_line
 
 METADATA = "submission_metadata.yml"
 MAX_METADATA_BYTES = 1 << 30
+MAX_DEPTH = 50
 
 _KEPT = frozenset({":submitters", ":created_at"})
 _NULL = ("", "~", "null", "Null", "NULL")
@@ -38,9 +39,7 @@ def read(root: Folder, part_files: Mapping[str, str]) -> tuple[list[Entry], dict
         InputError: no metadata, or such that cannot be read.
     """
     if not fits(root):
-        raise InputError(
-            f"a Gradescope export must have {METADATA}, got {', '.join(root.names[:5]) or 'nothing'}"
-        )
+        raise InputError(f"a Gradescope export must have {METADATA}, got {root.seen}")
     told = read_metadata(root.files[METADATA])
     entries = [_told(folder_entry(folder, part_files), told) for folder in root.folders.values()]
     unmatched = {}
@@ -99,7 +98,7 @@ def read_metadata(file: File) -> dict[str, Any]:
             "PyYAML must be installed to read a Gradescope export: pip install pyyaml"
         ) from error
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    data = file.read(MAX_METADATA_BYTES + 1)
+    data = file.read(MAX_METADATA_BYTES + 1)  # what is wrong with its zip is not this file's fault
     if len(data) > MAX_METADATA_BYTES:
         raise InputError(f"{METADATA} must have at most {MAX_METADATA_BYTES} bytes, got more")
     try:
@@ -107,6 +106,8 @@ def read_metadata(file: File) -> dict[str, Any]:
         told = builder.document()
     except (yaml.YAMLError, UnicodeError) as error:
         raise InputError(f"{METADATA} must be valid YAML, got {one_line(str(error), 200)}") from error
+    except RecursionError as error:
+        raise InputError(f"{METADATA} must be valid YAML, got values nested too deep") from error
     if not isinstance(told, dict):
         raise InputError(f"{METADATA} must be a mapping of submissions, got something else")
     return told
@@ -130,6 +131,8 @@ class _Builder:
         kind = _kind(event)
         if kind == "Alias":
             return self._anchored.get(event.anchor, "")
+        if depth > MAX_DEPTH:
+            raise InputError(f"{METADATA} must be nested at most {MAX_DEPTH} deep, got more")
         value: object = ""
         if kind == "Scalar":
             value = "" if event.implicit[0] and event.value in _NULL else event.value

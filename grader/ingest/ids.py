@@ -15,6 +15,9 @@ MAX_BYTES = 200
 """File systems allow 255 bytes, and an ending comes behind."""
 
 _FORBIDDEN = re.compile(r'[/\\:*?"<>|]')
+_VERSION = re.compile(r"(\s*\([^()]*\)|[\s_-]+(copy|final|new|late|regrade|re-?sub[a-z]*))$", re.IGNORECASE)
+"""What staff and students put behind the name of what is handed in again."""
+
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|$)", re.IGNORECASE)
 
 
@@ -29,7 +32,7 @@ def settle(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     for first, *others in groups.values():
         same = [first, *(replace(entry, id=_free(entry.id, used)) for entry in others)]
         settled += [_noted(entry, same) for entry in same]
-    return tuple(sorted(_with_persons(settled), key=lambda entry: entry.id))
+    return tuple(sorted(_with_persons(_with_versions(settled)), key=lambda entry: entry.id))
 
 
 def _shown(entry: Entry) -> Entry:
@@ -74,7 +77,33 @@ def _noted(entry: Entry, named: Sequence[Entry]) -> Entry:
     others = [f"{other.source} ({other.id})" for other in named if other is not entry]
     if not others:
         return entry
-    return replace(entry, notes=(*entry.notes, f"named like {', '.join(others)}: not merged"))
+    notes = (*entry.notes, f"named like {', '.join(others)}: not merged")
+    return replace(entry, notes=notes, named_like=tuple(other.id for other in named))
+
+
+def _with_versions(entries: Sequence[Entry]) -> list[Entry]:
+    """Note what may be another version of what is there: nobody has said which of them counts."""
+    by_name = {_key(entry.id): entry for entry in entries if not entry.students}
+    versions: dict[str, list[str]] = {}
+    for key, entry in by_name.items():
+        base = by_name.get(_key(_VERSION.sub("", entry.id)))
+        if base is not None and _key(base.id) != key:
+            versions.setdefault(base.id, [base.id]).append(entry.id)
+    named_like = {name: tuple(names) for names in versions.values() for name in names}
+    return [
+        replace(
+            entry,
+            notes=(*entry.notes, f"may be the same person's as {_others(entry, named_like[entry.id])}"),
+            named_like=tuple(dict.fromkeys((*named_like[entry.id], *entry.named_like))),
+        )
+        if entry.id in named_like
+        else entry
+        for entry in entries
+    ]
+
+
+def _others(entry: Entry, names: Iterable[str]) -> str:
+    return ", ".join(name for name in names if name != entry.id)
 
 
 def _with_persons(entries: Sequence[Entry]) -> list[Entry]:

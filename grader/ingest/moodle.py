@@ -44,7 +44,7 @@ def read(root: Folder, part_files: Mapping[str, str]) -> tuple[list[Entry], dict
     """
     found: dict[tuple[str, str], _Submission] = {}
     unmatched: dict[str, str] = {}
-    for item in root.items:
+    for item in [*root.items, *filter(is_named, root.hidden)]:
         name = item.path.rpartition("/")[2]
         match = _NAME.fullmatch(name)
         if match is None:
@@ -53,10 +53,14 @@ def read(root: Folder, part_files: Mapping[str, str]) -> tuple[list[Entry], dict
             _add(found.setdefault((match["name"], match["id"] or ""), _Submission()), match, item)
     if not found:
         raise InputError(
-            "a download from Moodle must have names NAME_ID_assignsubmission_file, "
-            f"got {', '.join(root.names[:5]) or 'nothing'}"
+            f"a download from Moodle must have names NAME_ID_assignsubmission_file, got {root.seen}"
         )
     return [_entry(*key, submission, part_files) for key, submission in found.items()], unmatched
+
+
+def is_named(item: Folder | File) -> bool:
+    """Whether its name is Moodle's; a student's name may begin with a dot."""
+    return _NAME.fullmatch(item.path.rpartition("/")[2]) is not None
 
 
 def _add(submission: _Submission, match: re.Match[str], item: Folder | File) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from grader.ingest import LAYOUTS, Entry, Export, canvas, classroom, folders, gradescope, moodle
 from grader.ingest.ids import settle
 from grader.ingest.tree import Folder, disk_folder, zip_folder
-from grader.intake import BROKEN_ZIP, InputError
+from grader.intake import BROKEN_ZIP, InputError, why_broken
+from grader.loader import PACKAGE, find_parts
 from grader.text import one_line
 
 MAX_WRAPPERS = 3
@@ -51,12 +52,14 @@ def read_download(path: Path, part_files: Mapping[str, str], layout: str) -> Exp
         root, outside = _open(path)
         found, (entries, unmatched) = _read(root, part_files, layout)
     except OSError as error:
-        raise InputError(f"the download must be readable, got {path} ({error.strerror or error})") from error
+        why = one_line(error.strerror or str(error))
+        raise InputError(f"the download must be readable, got {path} ({why})") from error
     except BROKEN_ZIP as error:
-        raise InputError(f"the zip must be intact, got {path} ({one_line(str(error), 200)})") from error
+        raise InputError(f"the zip must be intact, got {path} ({why_broken(error)})") from error
     if not entries:
-        seen = ", ".join(root.names[:5]) or "nothing"
-        raise InputError(f"a download must hold a folder or a zip per submission, got {path} with {seen}")
+        raise InputError(
+            f"a download must hold a folder or a zip per submission, got {path} with {root.seen}"
+        )
     return Export(found, settle(entries), _shown(outside | unmatched))
 
 
@@ -87,9 +90,9 @@ def _read(root: Folder, part_files: Mapping[str, str], wanted: str) -> tuple[str
     for layout in candidates:
         beside: dict[str, str] = {}
         for folder in _levels(root):
-            if layout.fits(folder) and not (layout.name == "folders" and _wraps(folder, MAX_WRAPPERS)):
+            if layout.fits(folder) and not (layout.name == "folders" and _wraps(folder, part_files)):
                 entries, unmatched = layout.read(folder, part_files)
-                return layout.name, (entries, beside | unmatched)
+                return layout.name, (entries, beside | _hidden(folder, layout.name) | unmatched)
             beside |= {file.path: "beside the download" for file in folder.files.values()}
     return candidates[-1].name, candidates[-1].read(root, part_files)
 
@@ -104,9 +107,18 @@ def _levels(root: Folder) -> Iterator[Folder]:
         folder = next(iter(folder.folders.values()))
 
 
-def _wraps(folder: Folder, levels: int) -> bool:
+def _hidden(folder: Folder, layout: str) -> dict[str, str]:
+    """What has a name with a dot in front, unless it is a submission all the same."""
+    hidden = [item for item in folder.hidden if layout != "moodle" or not moodle.is_named(item)]
+    return {item.path: "its name begins with a dot" for item in hidden}
+
+
+def _wraps(folder: Folder, part_files: Mapping[str, str], levels: int = MAX_WRAPPERS) -> bool:
     """Whether it holds one folder, which holds the submissions; a class of one looks almost the same."""
     if len(folder.folders) != 1 or folder.files or not levels:
         return False
     inner = next(iter(folder.folders.values()))
-    return _wraps(inner, levels - 1) or len(inner.folders) + sum(map(folders.is_archive, inner.files)) > 1
+    if PACKAGE in inner.folders or find_parts(list(inner.files), part_files):
+        return False  # a submission
+    several = len(inner.folders) + sum(map(folders.is_archive, inner.files)) > 1
+    return several or _wraps(inner, part_files, levels - 1)

@@ -173,7 +173,7 @@ def test_whatever_is_killed(download: Path, done: tuple[Path, str], tmp_path: Pa
         if how == "some":
             time.sleep(chance.uniform(0, 2))
             process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         if how == "interrupt":
             assert process.returncode in (0, 130)
     ended = run(download, out, "--jobs", "2")

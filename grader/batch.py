@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -130,22 +131,28 @@ class Batch:
         """How it stands."""
         marks = tuple(map(self._mark, self.export.entries))
         found = Marks(self.assignment.title, self.export.layout, marks, self.export.unmatched)
-        filled = self.filled(found)
-        if filled is None:
-            return found
-        known = tuple(
-            _introduced(mark, filled.students.get(mark.entry.id, ()), found.layout) for mark in marks
-        )
-        return replace(found, marks=known, missing=filled.missing)
-
-    def filled(self, marks: Marks) -> Filled | None:
-        """The gradebook with the scores in it, if there is one."""
-        book = self.outputs.gradebook
+        book = self._at_first
         if book is None:
-            return None
+            return found
+        known = tuple(_introduced(mark, book.students.get(mark.entry.id, ()), found.layout) for mark in marks)
+        return replace(found, marks=known, missing=book.missing)
+
+    @cached_property
+    def _at_first(self) -> Filled | None:
+        """The gradebook before anything is graded: whose rows are whose does not depend on the points."""
+        return self.filled()
+
+    def filled(self) -> Filled | None:
+        """The gradebook with the scores in it, if there is one."""
         outputs = self.outputs
-        return book.fill(
-            marks.marks, outputs.column, outputs.scale, layout=marks.layout, title=self.assignment.title
+        if outputs.gradebook is None:
+            return None
+        return outputs.gradebook.fill(
+            [self._mark(entry) for entry in self.export.entries],
+            outputs.column,
+            outputs.scale,
+            layout=self.export.layout,
+            title=self.assignment.title,
         )
 
     def write_scores(self) -> None:
@@ -157,7 +164,7 @@ class Batch:
         """Write everything that is made of the results; return the files."""
         self.write_scores()
         marks = self.marks()
-        filled = self.filled(marks)
+        filled = self.filled()
         books = []
         if filled is not None and self.outputs.gradebook is not None:
             books.append(self._write(f"gradebook-{self.outputs.gradebook.kind}.csv", filled.text))

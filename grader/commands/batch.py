@@ -88,14 +88,13 @@ def _outside(out: Path, download: Path) -> None:
 
 def _graded(batch: Batch, size: int, weak_is_allowed: bool) -> int:
     from grader.marks import GRADER_ERROR
+    from grader.pool import PoolError
 
     waiting = batch.waiting()
     known = len(batch.export.entries) - len(waiting)
     if known:
         need = "needs no grading: its result is" if known == 1 else "need no grading: their results are"
         say(f"{known} {need} there, or nothing can be graded")
-    from grader.pool import PoolError
-
     try:
         if waiting and not _grade(batch, waiting, min(size, len(waiting)), weak_is_allowed):
             return EXIT_REFUSED
@@ -159,7 +158,7 @@ def _tell_what_stands_out(batch: Batch, marks: Marks) -> None:
         f"{s.name or s.email or s.lms_id or s.sid}: in the gradebook, nothing handed in"
         for s in marks.missing
     ]
-    filled = batch.filled(marks)
+    filled = batch.filled()
     if filled is not None:
         lines += [f"{entry}: not in the gradebook's file; {why}" for entry, why in filled.unmatched]
         lines += filled.notes

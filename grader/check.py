@@ -15,7 +15,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from grader.carry import Rung
@@ -146,6 +146,7 @@ class CheckRun:
         cases: the cases that decide, by family.
         paths: the file of each part that was found.
         simplify: whether a failed check looks for a simpler case, for the message.
+        abreast: how many cases of a check are run side by side.
         keep_errors: let failures and the student's exceptions through as they are, for a debugger.
         failures: how the checks failed that did so by their own part's fault, by id.
         carried: what the last check that ran owes to a wrong part before its own; None if nothing.
@@ -158,6 +159,7 @@ class CheckRun:
     references: Mapping[str, PartClient] = field(default_factory=dict)
     ladders: Mapping[str, Sequence[Rung]] = field(default_factory=dict)
     simplify: bool = True
+    abreast: int = 1
     keep_errors: bool = False
     carried: Carried | None = None
     failures: dict[str, Found] = field(default_factory=dict)
@@ -203,11 +205,17 @@ class CheckRun:
 
     def _first_failure(self, check: Check, submission: Submission, client: PartClient) -> Found | None:
         submission.begin_check()
-        for case in self.cases[check.family] if check.family else [None]:
-            failure = self.attempt(check, client, case)
-            if failure is not None:
-                return Found(check, client, case, failure)
-        return None
+        cases = self.cases[check.family] if check.family else [None]
+        found = (partial(self._found, check, client, case) for case in cases)
+        if self.abreast > 1:
+            from grader.abreast import first
+
+            return first(found, self.abreast)
+        return next((failed for one in found if (failed := one()) is not None), None)
+
+    def _found(self, check: Check, client: PartClient, case: Case | None) -> Found | None:
+        failure = self.attempt(check, client, case)
+        return None if failure is None else Found(check, client, case, failure)
 
     def _with_stand_ins(self, check: Check, own: Found) -> tuple[str | None, Found]:
         """Name the earlier part without which the check passes, if there is one, and what to report."""

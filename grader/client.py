@@ -6,6 +6,7 @@ another shape is the student's failure here, once, instead of a riddle in every 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -78,6 +79,7 @@ class PartClient:
         self._known_parameters: dict[Hashable, list[ParameterFact]] = {}
         self._inputs = {name: shape.split() for name, shape in part.inputs.items()}
         self._outputs = {name: shape.split() for name, shape in part.outputs.items()}
+        self._shapes_for = functools.cache(self._output_shapes)
 
     def forward(self, case: Case, **inputs: Any) -> Outputs:
         """One forward; see `forwards`."""
@@ -175,9 +177,12 @@ class PartClient:
 
     def output_shapes(self, inputs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
         """The shapes that the contract promises for these inputs."""
+        return self._shapes_for(tuple(tuple(inputs[name].shape) for name in self._inputs))
+
+    def _output_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> dict[str, tuple[int, ...]]:
         sizes: dict[str, tuple[int, ...]] = {}
-        for name, letters in self._inputs.items():
-            _bind(letters, inputs[name].shape, sizes)
+        for letters, shape in zip(self._inputs.values(), shapes, strict=True):
+            _bind(letters, shape, sizes)
         return {name: tuple(s for n in letters for s in sizes[n]) for name, letters in self._outputs.items()}
 
     # --- steps -----------------------------------------------------------------------------------

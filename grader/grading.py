@@ -36,6 +36,9 @@ from grader.strategies import DrawnCases
 from grader.submission import Submission
 from grader.text import one_line
 
+ABREAST = 8
+"""Cases of a check that are run side by side."""
+
 REFERENCE = Path(__file__).parent.parent / "reference"
 
 
@@ -194,6 +197,7 @@ class Grader:
             cases=self._cases_for(options.seed),
             paths=paths,
             simplify=options.simplify,
+            abreast=ABREAST,
         )
 
     def _cases_for(self, seed: int | None) -> Mapping[str, Sequence[Case]]:

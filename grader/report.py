@@ -382,9 +382,14 @@ def to_json(document: Mapping[str, Any]) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old one or the new one, never half of it.
 
+    What is no file but a device or a pipe (`/dev/stdout`) is written into, not replaced.
+
     Raises:
         OSError: the file cannot be written there; what was there before is unharmed.
     """
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8", errors="replace", newline="")
+        return
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=TEMPORARY)
     try:
         # Whatever slipped through: a result that cannot be written would be lost.

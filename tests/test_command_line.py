@@ -43,6 +43,18 @@ def test_grade_prints_a_table_and_writes_the_result(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+def test_the_result_may_go_into_a_pipe(tmp_path: Path) -> None:
+    """What is no file is written into and stays what it is: `--json /dev/null`, `--json >(jq .score)`."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        done = run("grade", SAMPLE, "--part", "attention", "--json", pipe)
+        text, _ = reader.communicate(timeout=60)
+    assert done.returncode == 0
+    assert json.loads(text)["score"] == 30
+    assert pipe.is_fifo()
+
+
 def test_a_zip_is_graded_like_its_folder(tmp_path: Path) -> None:
     """One part of it, with cases drawn afresh, without a JSON."""
     archive = tmp_path / "hw3.zip"

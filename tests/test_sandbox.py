@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+import torch
 
 from grader.assignment import Assignment
 from grader.grading import Grader, Options
+from grader.sandbox.backend import SandboxSubmission, Source
+from grader.sandbox.budget import Budget, TimeLimits
+from grader.sandbox.confine import Limits
 from grader.sandbox.zygote import Zygote
+from grader.submission import Answer, Call, Died, Run, TimedOut
 from tests.conftest import Grade, outcomes, output
 from tests.submissions import edited, reference, submission, with_part
+
+Opened = Callable[..., SandboxSubmission]
 
 FORWARD = "        d_head = q.shape[-1]\n"
 """The first line of the reference's attention forward, before which a fault is put."""
@@ -101,6 +111,80 @@ def test_a_death_at_import_leaves_the_other_parts(grade: Grade) -> None:
     document = grade(submission(files))
     assert {v for k, v in outcomes(document).items() if k.startswith("block.")} == {"died"}
     assert document["score"] == 70
+
+
+def attention_calls(assignment: Assignment, *sizes: int) -> list[Call]:
+    """Calls of attention over so many positions each."""
+    target = assignment.parts["attention"].target
+    return [
+        Call(target, "forward", runs=[Run({n: torch.ones(size, 4, dtype=torch.float64) for n in "qkv"})])
+        for size in sizes
+    ]
+
+
+@pytest.fixture
+def sandboxed(assignment: Assignment, zygote: Zygote) -> Iterator[Opened]:
+    """Open a submission whose reference attention is edited."""
+    with contextlib.ExitStack() as stack:
+
+        def opened(code: str, **limits: float) -> SandboxSubmission:
+            files = edited("attention", (FORWARD, f"        {code}\n{FORWARD}"))
+            source = Source(files.files, files.parts, assignment.targets)
+            budget = Budget(TimeLimits(**limits))
+            one = SandboxSubmission(source, zygote, budget, Limits(1 << 30))
+            stack.callback(one.close)
+            return one
+
+        yield opened
+
+
+ENDS = {
+    "dies": ("import os; q.shape[0] == 3 and os._exit(4)", Died),
+    "hangs": ("while q.shape[0] == 3: pass", TimedOut),
+    "forges": ("import os; q.shape[0] == 3 and os.write(3, b'x' * 64)", Died),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_batch_ends_where_the_worker_does(sandboxed: Opened, assignment: Assignment, end: str) -> None:
+    """What was answered before counts; what comes after is asked again, of a fresh worker."""
+    code, error = ENDS[end]
+    one = sandboxed(code, call_s=0.5)
+
+    first, second, third = one.answers(attention_calls(assignment, 1, 2, 3, 4, 5))
+    fourth, fifth = one.answers(attention_calls(assignment, 4, 5))
+
+    assert isinstance(third, error)
+    for answer, size in ((first, 1), (second, 2), (fourth, 4), (fifth, 5)):
+        assert isinstance(answer, Answer)
+        assert answer.runs[0]["output"].shape == (size, 4)
+
+
+def test_a_batch_may_be_larger_than_a_socket_takes(sandboxed: Opened, assignment: Assignment) -> None:
+    """Calls and answers of megabytes pass each other; neither side waits for the other for ever."""
+    one = sandboxed("pass", call_s=20.0)
+    answers = list(one.answers(attention_calls(assignment, *[1200] * 5)))
+    assert [type(answer) for answer in answers] == [Answer] * 5
+
+
+def test_answers_that_nobody_takes_are_not_the_next_ones(sandboxed: Opened, assignment: Assignment) -> None:
+    """Whoever stops in the middle of a batch finds the worker ready for the next."""
+    one = sandboxed("pass")
+    batch = one.answers(attention_calls(assignment, 1, 2, 3))
+    next(batch)
+    batch.close()
+    answer = one.call(attention_calls(assignment, 7)[0])
+    assert answer.runs[0]["output"].shape == (7, 4)
+
+
+def test_time_of_a_batch_is_booked_whole(sandboxed: Opened, assignment: Assignment) -> None:
+    """What the worker computes while the grader looks at an answer counts, too."""
+    one = sandboxed(
+        "import time; end = time.process_time() + 0.1\n        while time.process_time() < end: pass"
+    )
+    for _ in one.answers(attention_calls(assignment, 1, 2, 3, 4)):
+        time.sleep(0.15)
+    assert one.budget.used_s > 0.4
 
 
 ANSWERS = {

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import signal
+from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 
+from grader.abreast import Answers, ask
 from grader.sandbox.budget import Budget, Stopwatch
 from grader.sandbox.channel import CallTimedOut, Channel, ChannelClosed
 from grader.sandbox.confine import Layer, Limits
@@ -79,53 +82,43 @@ class SandboxSubmission:
         self._loaded: dict[str, SubmissionError | None] = {}
         self._restarts = 0
         self._kept: dict[Hashable, int] = {}
+        self._stopwatch: Stopwatch | None = None
         self._output = bytearray()
         self._uses: dict[Use, None] = {}
 
     def call(self, call: Call) -> Answer:
         """Ask the worker; see `Submission.call`."""
-        self._load(call)
-        return self._answer(call)
+        return ask(self, call)
+
+    def answers(self, calls: Sequence[Call]) -> Answers:
+        """Ask the worker several questions about one part at once; see `abreast.Asked`.
+
+        The part is imported first, once: one that dies or hangs while it is imported does so only once.
+        """
+        try:
+            known = self.load_error(calls[0].target)
+        except OutOfTime as error:
+            known = error
+        if known is None:
+            yield from self._answers(calls)
+        else:
+            yield type(known)(known.sentence, known.where)
 
     def open(self) -> None:
         """Start the worker, which tells its layers; nothing of the submission is imported yet."""
         if self._channel is None:
             self._start_worker()
 
-    def _load(self, call: Call) -> None:
-        """Import the part, once: one that dies or hangs while it is imported does so only once."""
-        known = self.load_error(call.target)
-        if known is not None:
-            raise type(known)(known.sentence, known.where)
-
     def load_error(self, target: Target) -> SubmissionError | None:
         """Why the part does not load, or None; asked of the worker once."""
         part = target.part
         if part not in self._loaded:
-            self._loaded[part] = None
-            try:
-                self._answer(Call(target, "load"))
-            except OutOfTime:
-                raise
-            except SubmissionError as error:
-                self._loaded[part] = error
+            with closing(self._answers([Call(target, "load")])) as answers:
+                answer = next(answers)
+            if isinstance(answer, OutOfTime):
+                raise answer
+            self._loaded[part] = answer if isinstance(answer, SubmissionError) else None
         return self._loaded[part]
-
-    def _answer(self, call: Call) -> Answer:
-        if self.budget.exhausted:
-            limit_s = self.budget.limits.submission_s
-            spent = (
-                f"the submission has used up its {limit_s:g} s"
-                if self.budget.wall_left_s > 0
-                else "time was up"
-            )
-            raise OutOfTime(f"{spent}; this was not run")
-        head, tensors = self._ask({"call": None}, call)
-        self._note_uses(self._checked(unpack_uses, head.get("uses")))
-        if "error" in head:
-            raise self._checked(unpack_error, head["error"])
-        answer: Answer = self._checked(unpack_answer, head.get("answer"), tensors, len(call.runs))
-        return answer
 
     def _note_uses(self, uses: Iterable[Use]) -> None:
         for use in uses:
@@ -156,22 +149,62 @@ class SandboxSubmission:
 
     # --- the worker ------------------------------------------------------------------------------
 
-    def _ask(self, head: dict[str, Any], call: Call) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        channel = self._channel or self._start_worker()
+    def _answers(self, calls: Sequence[Call]) -> Answers:
+        """Send all of them and yield the answers, up to one after which the worker is gone."""
+        try:
+            self._expect_time()
+            channel = self._channel or self._start_worker()
+        except SubmissionError as error:
+            yield error
+            return
+        for call in calls:
+            channel.send(*self._packed(call))
+        self._stopwatch = None
+        awaited = deque(calls)
+        try:
+            while awaited and self._channel is channel:
+                yield self._next_answer(channel, awaited.popleft())
+        finally:
+            # Nobody wants the others any more, but they are on their way.
+            while awaited and self._channel is channel:
+                self._next_answer(channel, awaited.popleft())
+
+    def _next_answer(self, channel: Channel, call: Call) -> Answer | SubmissionError:
+        try:
+            self._expect_time()
+            head, tensors = self._receive(channel)
+            self._note_uses(self._checked(unpack_uses, head.get("uses")))
+            if "error" in head:
+                error: SubmissionError = self._checked(unpack_error, head["error"])
+                return error
+            answer: Answer = self._checked(unpack_answer, head.get("answer"), tensors, len(call.runs))
+        except SubmissionError as error:
+            return error
+        return answer
+
+    def _expect_time(self) -> None:
+        """Raise `OutOfTime`, and end the worker, where there is none left."""
+        if self.budget.exhausted:
+            self.close()
+            limit_s = self.budget.limits.submission_s
+            in_time = self.budget.wall_left_s > 0
+            spent = f"the submission has used up its {limit_s:g} s" if in_time else "time was up"
+            raise OutOfTime(f"{spent}; this was not run")
+
+    def _packed(self, call: Call) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         kept, send = None, True
         if call.weights is not None and call.weights_name is not None:
             send = call.weights_name not in self._kept
             kept = self._kept.setdefault(call.weights_name, len(self._kept))
-        head["call"], tensors = pack_call(call, kept, send=send)
-        return self._exchange(channel, head, tensors)
+        head, tensors = pack_call(call, kept, send=send)
+        return {"call": head}, tensors
 
-    def _exchange(
-        self, channel: Channel, head: dict[str, Any], tensors: dict[str, torch.Tensor]
-    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    def _receive(self, channel: Channel) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         limit_s = self.budget.next_call_s()
-        stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget)
+        stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget, since=self._stopwatch)
+        self._stopwatch = stopwatch
         try:
-            answer = channel.ask(head, tensors, stopwatch)
+            answer = channel.receive(stopwatch)
             self.budget.spend(stopwatch)
             return answer
         except CallTimedOut:
@@ -207,7 +240,9 @@ class SandboxSubmission:
         tensors = {
             f"file.{index}": _bytes_tensor(self._source.files[path]) for index, path in enumerate(paths)
         }
-        head, _ = self._exchange(channel, {"open": opening}, tensors)
+        channel.send({"open": opening}, tensors)
+        self._stopwatch = None
+        head, _ = self._receive(channel)
         self.layers = unpack_layers(head["opened"]["layers"])
         self._note_uses(unpack_uses(head["opened"]["uses"]))
         return channel

@@ -130,17 +130,23 @@ class Stopwatch:
         pid: the worker.
         cpu_s: the CPU time that it may take.
         budget: says how much more wall time it may take, and how much of that doing nothing.
+        since: the stopwatch of the call before, if the worker had both at once: what it has computed
+            since then belongs to this one.
     """
 
-    def __init__(self, pid: int, cpu_s: float, budget: Budget) -> None:
+    def __init__(self, pid: int, cpu_s: float, budget: Budget, since: Stopwatch | None = None) -> None:
         self._pid = pid
         self._cpu_s = cpu_s
         self._wall_s = min(cpu_s * budget.limits.wall_factor, budget.check_wall_left_s)
         self._idle_s = budget.limits.idle_s
-        self._cpu_start = _cpu_time(pid)
+        self._cpu_start = _cpu_time(pid) if since is None else since._cpu_end
         self._wall_start = time.monotonic()
         self._taken_s = 0.0
         self._worked_at = (self._wall_start, self._cpu_start or 0.0)
+
+    @property
+    def _cpu_end(self) -> float | None:
+        return None if self._cpu_start is None else self._cpu_start + self._taken_s
 
     def taken_s(self) -> float:
         """CPU seconds so far; wall seconds where the system does not tell another process' time."""

@@ -1,4 +1,4 @@
-"""The grader's end of a worker's socket: one frame out, one frame in, under caps and a deadline.
+"""The grader's end of a worker's socket: frames out, as many frames in, under caps and a deadline.
 
 Nothing that the worker does can make the grader wait longer than the stopwatch allows, or hold more
 than the caps; what the worker prints is drained meanwhile, so that it never blocks on it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import select
+from collections import deque
 from typing import Any
 
 import torch
@@ -31,72 +32,87 @@ class CallTimedOut(Exception):
 
 
 class Channel:
-    """Asks one worker, one frame at a time."""
+    """Asks one worker: frames are sent in order, and answered in order."""
 
     def __init__(self, process: WorkerProcess) -> None:
         self.process = process
         self.output = bytearray()
+        self._outgoing = bytearray()
+        self._incoming = bytearray()
+        self._unanswered: deque[int] = deque()
         self._poll = select.poll()
         self._poll.register(process.frames, select.POLLIN)
         self._poll.register(process.output, select.POLLIN)
         self._output_open = True
 
-    def ask(
-        self, head: dict[str, Any], tensors: dict[str, torch.Tensor], stopwatch: Stopwatch
-    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        """Send a frame and return the one that answers it.
+    def send(self, head: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
+        """Put a frame into the queue; it leaves, with those before it, while an answer is waited for."""
+        call_id = secrets.randbits(63)
+        self._unanswered.append(call_id)
+        self._outgoing += encode(call_id, head, tensors)
+
+    def receive(self, stopwatch: Stopwatch) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """Return the answer to the first frame that has none yet.
 
         Raises:
             ChannelClosed, CallTimedOut: there will be no answer.
             MalformedFrame: what came is no answer to this frame.
         """
-        call_id = secrets.randbits(63)
-        self._send(encode(call_id, head, tensors), stopwatch)
-        received = bytearray()
+        call_id = self._unanswered.popleft()
         needed = HEADER.size
         head_end = 0
-        while len(received) < needed:
-            self._wait(select.POLLIN, stopwatch)
-            received += self._read()
-            if not head_end and len(received) >= HEADER.size:
-                answered, head_bytes, body_bytes = decode_header(received[: HEADER.size])
+        self._send()
+        while True:
+            if not head_end and len(self._incoming) >= HEADER.size:
+                answered, head_bytes, body_bytes = decode_header(self._incoming[: HEADER.size])
                 if answered != call_id:
                     raise MalformedFrame("the answer belongs to another call")
                 head_end = HEADER.size + head_bytes
                 needed = head_end + body_bytes
-        if len(received) > needed:
+            if len(self._incoming) >= needed:
+                break
+            self._wait(stopwatch)
+            self._receive()
+            self._send()
+        packed, body = bytes(self._incoming[HEADER.size : head_end]), self._incoming[head_end:needed]
+        del self._incoming[:needed]
+        if self._incoming and not self._unanswered:
             raise MalformedFrame("the answer is followed by more than was asked for")
-        return decode(bytes(received[HEADER.size : head_end]), received[head_end:])
+        return decode(packed, body)
 
     def drain(self) -> None:
         """Take what the worker has printed so far."""
         while self._output_open and self._read_output():
             pass
 
-    def _send(self, frame: bytes, stopwatch: Stopwatch) -> None:
-        view = memoryview(frame)
-        while view:
+    def _send(self) -> None:
+        """Let go what the socket takes."""
+        while self._outgoing:
             try:
-                view = view[self.process.frames.send(view) :]
+                del self._outgoing[: self.process.frames.send(self._outgoing)]
             except BlockingIOError:
-                self._wait(select.POLLOUT, stopwatch)
-            except OSError as error:
-                raise ChannelClosed from error
+                return
+            except OSError:  # it has ended; what it answered before is still to be read
+                self._outgoing.clear()
 
-    def _read(self) -> bytes:
+    def _receive(self) -> None:
+        """Take what has come, one piece."""
         try:
             chunk = self.process.frames.recv(_CHUNK)
         except BlockingIOError:
-            return b""
+            return
         except OSError as error:
             raise ChannelClosed from error
         if not chunk:
             raise ChannelClosed
-        return chunk
+        self._incoming += chunk
 
-    def _wait(self, event: int, stopwatch: Stopwatch) -> None:
-        """Return when the socket is ready; drain output until then."""
-        self._poll.modify(self.process.frames, event)
+    def _wait(self, stopwatch: Stopwatch) -> None:
+        """Return when the socket can be read, or written where there is something to write.
+
+        What the worker prints is taken meanwhile.
+        """
+        self._poll.modify(self.process.frames, select.POLLIN | (select.POLLOUT if self._outgoing else 0))
         while True:
             wait_s = stopwatch.wait_s()
             if wait_s <= 0:

@@ -30,6 +30,7 @@ from pathlib import Path
 
 from grader.audit import ALTERNATIVES, mutants
 from grader.intake import SubmissionFiles
+from tests.bench.memory import tree_pss_mb
 
 ROOT = Path(__file__).parent.parent.parent
 HANG = "import time\nwhile True:\n    time.process_time()\n"
@@ -124,29 +125,13 @@ def _watched(pid: int) -> Iterator[list[float]]:
 
     def watch() -> None:
         while not stop.wait(2):
-            peaks.append(sum(map(_pss_mb, _descendants(pid))))
+            peaks.append(tree_pss_mb(pid))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     yield peaks
     stop.set()
     watcher.join()
-
-
-def _descendants(pid: int) -> list[int]:
-    try:
-        started = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-    return [pid, *(each for child in started for each in _descendants(child))]
-
-
-def _pss_mb(pid: int) -> float:
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def _tree_s(run: Callable[[], None]) -> float:

@@ -22,8 +22,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.sandbox.zygote import Zygote
+from tests.bench.memory import tree_pss_mb
 
 ROOT = Path(__file__).parent.parent.parent
+WRONG = ROOT / "tests" / "samples" / "normalised_residual"
 
 
 def main() -> None:
@@ -55,7 +57,6 @@ def main() -> None:
             warm.append(time.process_time() - before + sum(worker_s))
             own.append(_own_code_s(asked, files))
             fresh.append(_fresh_pytest_s(options.submission))
-    memory = _pss_mb(os.getpid())
     zygote.close()
 
     print(f"{options.submission}: {graded.document['score']:g} points, {len(asked)} calls")
@@ -66,7 +67,8 @@ def main() -> None:
     print(f"beside the student's own code, as a ratio to it: {overhead / statistics.median(own):.2f}")
     ratios = [w / f for w, f in zip(warm, fresh, strict=True)]
     print(f"warm grader / fresh pytest: {statistics.median(ratios):.2f}")
-    print(f"memory of grader and zygote together (PSS): {memory:.0f} MB")
+    for path in (options.submission, WRONG):
+        print(f"all processes of one grade of {path.name} together, at most: {_peak_mb(path):.0f} MB (PSS)")
 
 
 def _row(name: str, seconds: list[float], unit: list[float]) -> None:
@@ -138,15 +140,15 @@ def _fresh_pytest_s(submission: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _pss_mb(pid: int) -> float:
-    """Proportional memory of a process and its children."""
-    pids = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
-    total = 0
-    for one in pids:
-        for line in Path(f"/proc/{one}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                total += int(line.split()[1])
-    return total / 1024
+def _peak_mb(submission: Path) -> float:
+    """The most memory that a grade of its own process takes, its children included."""
+    command = [sys.executable, "-m", "grader", "grade", str(submission), "--json", os.devnull]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        most = 0.0
+        while process.poll() is None:
+            most = max(most, tree_pss_mb(process.pid))
+            time.sleep(0.1)
+    return most
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def test_the_result_may_go_into_a_pipe(tmp_path: Path) -> None:
     """What is no file is written into and stays what it is: `--json /dev/null`, `--json >(jq .score)`."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+    with subprocess.Popen(["/bin/cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
         done = run("grade", SAMPLE, "--part", "attention", "--json", pipe)
         text, _ = reader.communicate(timeout=60)
     assert done.returncode == 0

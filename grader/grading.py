@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from grader import __version__
-from grader.assignment import Assignment
+from grader.assignment import Assignment, CheckEntry
 from grader.carry import Make, ladders
 from grader.cases import Case
 from grader.check import CheckRun
@@ -124,44 +124,53 @@ class Grader:
             return SandboxSubmission(source, self._workers, budget.shared(), self._limits())
 
         submission = sandboxed()
-        parts = [part for part in self._assignment.parts if not options.parts or part in options.parts]
-        checks = [
-            check
-            for part in parts
-            for check in self._assignment.checks_of(part)
-            if not options.checks or check.id in options.checks
-        ]
+        groups = self._chosen(options)
+        checks = [check for group in groups for check in group]
         run = self._check_run(submission, files.parts, sandboxed, options)
         tests: list[dict[str, Any]] = []
 
-        def result(recognised: Sequence[Recognised], trouble: str = "") -> dict[str, Any]:
-            uses = [use for use in run.forbidden_uses() if use.part in parts]
-            rows = rows_of(self._assignment, {"tests": tests}, uses, checks)
+        def result(recognised: Sequence[Recognised] = (), trouble: str = "") -> dict[str, Any]:
+            about = _about_run(files, submission, options)
             return results(
-                Run(self._assignment, rows, uses, recognised),
+                self._found(run, tests, checks, recognised),
                 execution_time=time.monotonic() - started,
-                extra={
-                    "grader": {"version": __version__, "fingerprint": fingerprint()},
-                    "submission": _about(files),
-                    "isolation": {
-                        "backend": "sandbox",
-                        "layers": {name: asdict(layer) for name, layer in submission.layers.items()},
-                        "missing": missing(submission.layers),
-                    },
-                    **({"recognition_error": trouble} if trouble else {}),
-                    "cases": "recorded" if options.seed is None else f"seed {options.seed}",
-                },
+                extra=about | ({"recognition_error": trouble} if trouble else {}),
             )
 
-        groups = [[check for check in checks if check.part == part] for part in parts]
         with contextlib.closing(run):
             for group in groups if progress else [checks]:
-                tests += run_pytest(run, group)["tests"] if group else []
+                tests += run_pytest(run, group)["tests"]
                 if progress is not None:
-                    progress(result([]))
-            document = result(*(self._recognised(run) if options.recognise else ([],)))
+                    progress(result())
+            document = result(*(self._recognised(run) if options.recognise else ()))
             printed = submission.output
         return Graded(document, printed, budget.killed)
+
+    def _chosen(self, options: Options) -> list[list[CheckEntry]]:
+        """The checks that are asked for, by part; none of a part with none."""
+        groups = [
+            [
+                check
+                for check in self._assignment.checks_of(part)
+                if not options.checks or check.id in options.checks
+            ]
+            for part in self._assignment.parts
+            if not options.parts or part in options.parts
+        ]
+        return [group for group in groups if group]
+
+    def _found(
+        self,
+        run: CheckRun,
+        tests: Sequence[Mapping[str, Any]],
+        checks: Sequence[CheckEntry],
+        recognised: Sequence[Recognised],
+    ) -> Run:
+        parts = {check.part for check in checks}
+        uses = [use for use in run.forbidden_uses() if use.part in parts]
+        return Run(
+            self._assignment, rows_of(self._assignment, {"tests": tests}, uses, checks), uses, recognised
+        )
 
     def _time_limits(self, options: Options) -> TimeLimits:
         limits = self._assignment.limits
@@ -204,6 +213,19 @@ class Grader:
         if seed not in self._cases:
             self._cases[seed] = recorded() if seed is None else DrawnCases(seed)
         return self._cases[seed]
+
+
+def _about_run(files: SubmissionFiles, submission: SandboxSubmission, options: Options) -> dict[str, Any]:
+    return {
+        "grader": {"version": __version__, "fingerprint": fingerprint()},
+        "submission": _about(files),
+        "isolation": {
+            "backend": "sandbox",
+            "layers": {name: asdict(layer) for name, layer in submission.layers.items()},
+            "missing": missing(submission.layers),
+        },
+        "cases": "recorded" if options.seed is None else f"seed {options.seed}",
+    }
 
 
 def _about(files: SubmissionFiles) -> dict[str, Any]:

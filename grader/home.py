@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -66,13 +66,13 @@ class _AtHome(InProcessSubmission):
 def check(
     assignment: Assignment,
     folder: Path,
-    parts: Sequence[str],
+    checks: Collection[str] = (),
     on_part: Callable[[str, float, float], None] = lambda _file, _score, _max_score: None,
 ) -> Checked:
     """Run the public checks on a folder.
 
     Args:
-        parts: names of the parts; empty for all.
+        checks: ids of the checks to run, of which only the public ones are; empty for all.
         on_part: told of each part that is done its file, its points and how many there were to get.
 
     Raises:
@@ -85,11 +85,8 @@ def check(
     # As a path of its own, under which a debugger finds the source.
     modules = partial(SubmissionModules, files.files, files.parts, display_root=f"{folder.resolve()}/")
     run = _check_run(assignment, files.parts, modules)
-    chosen = {
-        name: [entry for entry in assignment.checks_of(name) if not entry.hidden]
-        for name in assignment.parts
-        if not parts or name in parts
-    }
+    chosen = {name: _public(assignment, name, checks) for name in assignment.parts}
+    chosen = {name: entries for name, entries in chosen.items() if entries}
     tests: list[dict[str, Any]] = []
     with breakpoints(modules()), _saying_where(modules()):
         for name, entries in chosen.items():
@@ -102,6 +99,11 @@ def check(
         extra={"isolation": {"backend": "in_process", "layers": {}, "missing": {}}, "cases": "recorded"},
     )
     return Checked(document, run, modules())
+
+
+def _public(assignment: Assignment, part: str, only: Collection[str]) -> list[CheckEntry]:
+    checks = assignment.checks_of(part)
+    return [check for check in checks if not check.hidden and (not only or check.id in only)]
 
 
 def _check_run(

@@ -22,6 +22,9 @@ from grader.marks import Override
 from grader.text import defused, one_line
 
 TOTAL = "total"
+MAX_TOLD = 10
+"""Lines with something wrong that are told at once."""
+
 COLUMNS = ("submission", "part or check", "points", "reason")
 _FIXED = {"submission", "points", "reason"}
 _WHAT = ("check", "part")
@@ -40,11 +43,18 @@ def read_overrides(path: Path, assignment: Assignment, submissions: Collection[s
     except FileNotFoundError:
         return []
     found: dict[tuple[str, str], Override] = {}
+    wrong: list[str] = []
     for line, row in rows:
-        override = _override(row, assignment, submissions, f"{path}, line {line}")
-        if (override.submission, override.what) in found:
-            raise InputError(f"{path}, line {line}: each must be set once, got {override.what} again")
-        found[override.submission, override.what] = override
+        try:
+            override = _override(row, assignment, submissions, f"line {line}")
+            if (override.submission, override.what) in found:
+                raise InputError(f"line {line}: each must be set once, got {override.what} again")
+            found[override.submission, override.what] = override
+        except InputError as error:
+            wrong.append(str(error))
+    if wrong:
+        more = f"; and {len(wrong) - MAX_TOLD} more" if len(wrong) > MAX_TOLD else ""
+        raise InputError(f"{path}, {'; '.join(wrong[:MAX_TOLD])}{more}")
     return list(found.values())
 
 

@@ -291,6 +291,8 @@ class Misconception:
 
     part: str
     name: str
+    says: str
+    asks: str
     submissions: list[Submission] = field(default_factory=list)
 
 
@@ -349,6 +351,11 @@ class Page:
         """Those that say something about the class."""
         return [submission for submission in self.submissions if submission.counted]
 
+    @cached_property
+    def graded(self) -> list[Submission]:
+        """Those whose checks and misconceptions are counted."""
+        return [submission for submission in self.submissions if submission.graded]
+
     @property
     def statuses(self) -> list[tuple[str, int]]:
         """How many of each; only those that there are."""
@@ -405,7 +412,7 @@ class Page:
     def checks(self) -> list[Check]:
         """All of them; first what cost the class most."""
         found: dict[str, Check] = {}
-        for row in chain.from_iterable(submission.rows for submission in self.counted if submission.graded):
+        for row in chain.from_iterable(submission.rows for submission in self.graded):
             found.setdefault(row.about["check"], Check(row)).add(row)
         return sorted(found.values(), key=lambda check: -check.points)
 
@@ -413,10 +420,9 @@ class Page:
     def misconceptions(self) -> list[Misconception]:
         """Those that were recognised; first the most common."""
         found: dict[tuple[str, str], Misconception] = {}
-        for submission in self.submissions:
+        for submission in self.graded:
             for entry in submission.recognised:
                 key = (entry["part"], entry["misconception"])
-                found.setdefault(key, Misconception(entry["part"], entry["name"])).submissions.append(
-                    submission
-                )
+                new = Misconception(*(entry.get(name, "") for name in ("part", "name", "says", "asks")))
+                found.setdefault(key, new).submissions.append(submission)
         return sorted(found.values(), key=lambda misconception: -len(misconception.submissions))

@@ -197,6 +197,8 @@ def results(run: Run, *, execution_time: float, extra: Mapping[str, Any]) -> dic
                     "misconception": found.misconception.slug,
                     "part": found.misconception.part,
                     "name": found.misconception.name,
+                    "says": found.misconception.says,
+                    "asks": found.misconception.asks,
                     "checks": _telling_first(found, run.assignment),
                 }
                 for found in run.recognised

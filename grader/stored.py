@@ -48,6 +48,7 @@ def _look_through(document: Mapping[str, Any]) -> None:
             raise ValueError("a check of which nobody knows whether it is hidden")
     for found in about["recognised"]:
         _texts(found["misconception"], found["part"], found["name"], *found["checks"])
+        _texts(found.get("says", ""), found.get("asks", ""))
     for use in about["from_scratch"]["uses"]:
         _texts(use["part"], use["file"], use["operator"])
     for name in ("grader", "submission", "grader_errors"):

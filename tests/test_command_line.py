@@ -43,6 +43,16 @@ def test_grade_prints_a_table_and_writes_the_result(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+def test_one_check_can_be_graded_alone(tmp_path: Path) -> None:
+    """By id or number, as a TA does who has just written it."""
+    done = run("grade", SAMPLE, "--part", "block.constant_shift", "--part", "1.1", "--json", tmp_path / "x")
+    document = json.loads((tmp_path / "x").read_text())
+    assert done.returncode == 0
+    assert [test["number"] for test in document["tests"]] == ["1.1", "3.10"]
+    assert [test["extra_data"]["outcome"] for test in document["tests"]] == ["passed", "failed"]
+    assert document["extra_data"]["parts"].keys() == {"attention", "block"}
+
+
 def test_the_result_may_go_into_a_pipe(tmp_path: Path) -> None:
     """What is no file is written into and stays what it is: `--json /dev/null`, `--json >(jq .score)`."""
     pipe = tmp_path / "pipe"
@@ -131,9 +141,13 @@ def test_bad_input_gets_one_line(tmp_path: Path, name: str) -> None:
             "--json must be a file in a folder that can be written",
         ),
         (("grade", SAMPLE, "--json", ROOT), "--json must be a file"),
-        (("grade", SAMPLE, "--part", "attn"), "a part must be one of attention, multi_head, block, got attn"),
+        (
+            ("grade", SAMPLE, "--part", "attn"),
+            "a part must be one of attention, multi_head, block, a check is named by id or number, got attn",
+        ),
         (("grade", SAMPLE, "--seed", "x"), "--seed"),
         (("check", "blocks"), "a part must be one of"),
+        (("check", "block.reference_pre_norm"), "a public check must be named, got block.reference_pre_norm"),
         (("check", "--path", "/nowhere"), "no such path"),
     ],
 )
@@ -155,6 +169,12 @@ def test_check_runs_the_public_checks_on_the_students_files(tmp_path: Path) -> N
     (tmp_path / "starter").mkdir()
     for name, text in reference().items():
         (tmp_path / "starter" / name).write_text(text)
+    single = run("check", "2.1", "attention.shapes", cwd=tmp_path)
+    assert single.returncode == 0
+    assert "2.1  " in single.stdout
+    assert "2.2  " not in single.stdout
+    assert "attention.py   " in single.stdout
+    assert "more points" not in single.stdout
     solved = run("check", "multi_head", cwd=tmp_path)
     assert solved.returncode == 0
     assert "24 of 24 points" in solved.stdout

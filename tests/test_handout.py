@@ -214,8 +214,10 @@ from pathlib import Path
 import grader
 from grader import home
 from grader.assignment import load_assignment
+from grader.commands.arguments import chosen
 assert Path(grader.__file__).parent == Path.cwd() / "grader"
-print(json.dumps(home.check(load_assignment(), Path("starter"), sys.argv[1:]).document))
+assignment = load_assignment()
+print(json.dumps(home.check(assignment, Path("starter"), chosen(sys.argv[1:], assignment)).document))
 """
 
 

@@ -431,6 +431,45 @@ def test_sections_are_looked_into(tmp_path: Path, top: str) -> None:
     }
 
 
+def test_sections_of_zips_are_looked_into(tmp_path: Path) -> None:
+    """Loose zips in a section's folder are submissions, beside folders or alone."""
+    own = zipped({"attention.py": "a"})
+    files = {f"A/{name}.zip": own for name in ("ann", "bob", "eve")}
+    files |= {"B/cy.zip": own, "B/bob/attention.py": "b", "B/grades.csv": "", "C/dan.zip": own}
+    found = export(tmp_path, files)
+    assert {e.id: e.source for e in found.entries} == {
+        "ann": "A/ann.zip",
+        "A bob": "A/bob.zip",
+        "eve": "A/eve.zip",
+        "cy": "B/cy.zip",
+        "B bob": "B/bob",
+        "dan": "C/dan.zip",
+    }
+    assert contents(by_id(found)["dan"]) == {"attention.py": "a"}
+    assert found.unmatched == {"B/grades.csv": "neither a folder nor a zip"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("{who}.zip",),
+        ("{who}.zip", "{who} (1).zip"),
+        ("{who}_v1.zip", "{who}_v2.zip"),
+        ("hw3.zip", "old.zip"),
+        ("attention.zip", "block.zip"),
+        ("{who}_hw3/attention.py", "{who}_hw3.zip"),
+    ],
+)
+def test_a_students_uploads_are_no_section(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """One zip, several versions of one, a zip for each part, a zip and what came out of it."""
+    files = {
+        f"{who}/{name.format(who=who)}": zipped({"attention.py": "a"}) if name.endswith(".zip") else "a"
+        for who in ("ann", "bob", "cy")
+        for name in names
+    }
+    assert [entry.id for entry in export(tmp_path, files).entries] == ["ann", "bob", "cy"]
+
+
 def test_students_with_two_versions_are_no_sections(tmp_path: Path) -> None:
     """The folders in theirs have the same names."""
     files = {f"{who}/{what}/attention.py": "" for who in ("ann", "bob", "cy") for what in ("hw3", "old")}

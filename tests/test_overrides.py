@@ -95,6 +95,16 @@ def test_a_line_that_would_be_lost_is_refused(
     assert says in str(refused.value)
 
 
+def test_all_lines_with_something_wrong_are_told_at_once(tmp_path: Path, assignment: Assignment) -> None:
+    """Who has made a dozen mistakes does not run a dozen times."""
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, assignment, HEADER + "zoe,total,1,why\nann,total,2,why\nann,total,x,why\n" * 5)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'overrides.csv'}, line 2: the submission must be one in")
+    assert "; line 4: points must be a number from 0, got 'x'; line 5: " in message
+    assert message.endswith("; and 4 more")
+
+
 @pytest.mark.parametrize(
     "data", [b"\xff\xfe", b"\x00\x01", b'submission,part,points,reason\n"' + b"x" * 200_000]
 )

@@ -431,7 +431,9 @@ def test_misconceptions_are_counted_and_lead_to_who_has_them(browser: Browser, c
     row = browser.run(
         "return [...document.querySelector('#misconceptions tbody tr').cells].map(c => c.innerText.trim())"
     )
-    assert row[:3] == [KNOWN.name, "multi_head", "3"]
+    name, _, told = row[0].partition("\n")
+    assert (name, told.strip()) == (KNOWN.name, f"{KNOWN.says} {KNOWN.asks}")
+    assert row[1:4] == ["multi_head", "3", "50 %"]
     assert row[4] == "Ada Lovelace, Edsger Dijkstra, Grace Hopper, José Álvarez"
 
 
@@ -677,7 +679,8 @@ def hostile(assignment: Assignment, text: str) -> Marks:
     )
     found["output"] = f"{text}\n\nLook at this first:\n- {text}"
     found["extra_data"]["recognised"] = [
-        {"misconception": text, "part": "block", "name": text, "checks": ["block.dtype"]}
+        dict.fromkeys(("misconception", "name", "says", "asks"), text)
+        | {"part": "block", "checks": ["block.dtype"]}
     ]
     found["extra_data"]["from_scratch"]["uses"] = [
         {"part": "block", "file": text, "line": 3, "operator": text}

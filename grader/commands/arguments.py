@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from grader.intake import InputError
 
 if TYPE_CHECKING:
+    from grader.assignment import Assignment
+
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 else:
     Commands = object
@@ -33,11 +35,23 @@ def positive(name: str, value: int) -> int:
     return value
 
 
-def known_parts(given: list[str], known: list[str]) -> None:
-    """Refuse a part that the assignment does not have."""
-    for part in given:
-        if part not in known:
-            raise InputError(f"a part must be one of {', '.join(known)}, got {part}")
+def chosen(given: Sequence[str], assignment: Assignment) -> list[str]:
+    """The ids of the checks that are asked for, by part, id or number; none if nothing is.
+
+    Raises:
+        InputError: there is no such part or check.
+    """
+    numbers = {number: check for check, number in assignment.numbers.items()}
+    found: dict[str, None] = {}
+    for name in given:
+        if name in assignment.parts:
+            found |= dict.fromkeys(check.id for check in assignment.checks_of(name))
+        elif numbers.get(name, name) in assignment.checks:
+            found[numbers.get(name, name)] = None
+        else:
+            parts = ", ".join(assignment.parts)
+            raise InputError(f"a part must be one of {parts}, a check is named by id or number, got {name}")
+    return list(found)
 
 
 def writable_folder(folder: Path) -> None:

@@ -12,14 +12,17 @@ from grader.commands.arguments import (
     EXIT_NOT_PASSED,
     EXIT_OK,
     Commands,
-    known_parts,
+    chosen,
 )
+from grader.intake import InputError
 
 
 def register(commands: Commands) -> None:
     """Tell argparse of it."""
     check = commands.add_parser("check", help="run the public checks on your own files, in seconds")
-    check.add_argument("part", nargs="*", metavar="PART", help="only these parts")
+    check.add_argument(
+        "only", nargs="*", metavar="PART", help="only these parts, or checks: block, block.shapes or 3.1"
+    )
     check.add_argument("--path", type=Path, default=Path("starter"), help="where the files are (starter)")
     check.add_argument("--pdb", action="store_true", help="then open the debugger where the first one failed")
     check.set_defaults(command=_run)
@@ -32,19 +35,22 @@ def _run(options: argparse.Namespace) -> int:
     from grader.assignment import load_assignment
 
     assignment = load_assignment()
-    known_parts(options.part, list(assignment.parts))
+    checks = chosen(options.only, assignment)
+    if checks and all(assignment.checks[check].hidden for check in checks):
+        raise InputError(f"a public check must be named, got {', '.join(options.only)}")
 
     from rich.console import Console
 
     from grader import home, terminal
 
     try:
-        checked = home.check(assignment, options.path, options.part, _tell_part)
+        checked = home.check(assignment, options.path, checks, _tell_part)
     except KeyboardInterrupt as interrupt:
         print(" at ".join(["grader: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
         return EXIT_INTERRUPTED
     print()
-    waiting = {name: part.hidden_points for name, part in assignment.parts.items()}
+    whole = all(name in assignment.parts for name in options.only)
+    waiting = {name: part.hidden_points for name, part in assignment.parts.items() if whole}
     terminal.show(checked.document, Console(highlight=False), hidden_points=waiting)
     if checked.document["extra_data"]["grader_error"]:
         for check, trace in checked.document["extra_data"]["grader_errors"].items():

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from grader.commands.arguments import EXIT_GRADER, EXIT_OK, Commands, known_parts, writable
+from grader.commands.arguments import EXIT_GRADER, EXIT_OK, Commands, chosen, writable
 from grader.intake import InputError, read_submission
 
 
@@ -15,7 +15,9 @@ def register(commands: Commands) -> None:
     grade = commands.add_parser("grade", help="grade one submission, every check, in a sandbox")
     grade.add_argument("path", type=Path, metavar="PATH", help="a folder or a zip")
     grade.add_argument("--json", type=Path, metavar="FILE", help="write the result there")
-    grade.add_argument("--part", action="append", default=[], help="grade only this part; again for more")
+    grade.add_argument(
+        "--part", action="append", default=[], help="only this part, or this check; again for more"
+    )
     grade.add_argument("--seed", type=int, metavar="N", help="draw the cases afresh, for audits")
     grade.set_defaults(command=_run)
 
@@ -34,7 +36,7 @@ def _run(options: argparse.Namespace) -> int:
         from grader.assignment import load_assignment
 
         assignment = load_assignment()
-        known_parts(options.part, list(assignment.parts))
+        checks = chosen(options.part, assignment)
         files = read_submission(options.path, assignment.files)
 
         from rich.console import Console
@@ -42,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
         from grader import report, terminal
         from grader.grading import Grader, Options
 
-        graded = Grader(assignment, zygote).grade(files, Options(options.part, options.seed))
+        graded = Grader(assignment, zygote).grade(files, Options(seed=options.seed, checks=checks))
     finally:
         zygote.close()
     if options.json is not None:

@@ -45,24 +45,26 @@ def _in_sections(
     sections: Sequence[Folder], part_files: Mapping[str, str]
 ) -> tuple[list[Entry], dict[str, str]]:
     """The submissions in sections; a name that is in two is told from the other by its section."""
-    count = Counter(name for section in sections for name in section.folders)
+    found: list[tuple[Folder, Entry]] = []
+    unmatched = {item.path: "its name begins with a dot" for section in sections for item in section.hidden}
+    for section in sections:
+        found += [(section, folder_entry(folder, part_files)) for folder in section.folders.values()]
+        for name, file in section.files.items():
+            if is_archive(name):
+                found.append((section, _archive_entry(name, file, part_files)))
+            else:
+                unmatched[file.path] = file.problem or "neither a folder nor a zip"
+    count = Counter(entry.id for _, entry in found)
     entries = [
         replace(
-            folder_entry(folder, part_files),
-            id=name if count[name] == 1 else f"{section.name} {name}",
+            entry,
+            id=entry.id if count[entry.id] == 1 else f"{section.name} {entry.id}",
             notes=(f"section {one_line(section.name, 100)}",),
         )
-        for section in sections
-        for name, folder in section.folders.items()
+        for section, entry in found
     ]
     entries += [folder_entry(section, part_files) for section in sections if not section.names]
-    unmatched = {
-        file.path: file.problem or "neither a folder nor a zip"
-        for section in sections
-        for file in section.files.values()
-    }
-    hidden = [item.path for section in sections for item in section.hidden]
-    return entries, unmatched | dict.fromkeys(hidden, "its name begins with a dot")
+    return entries, unmatched
 
 
 def _are_sections(folders: Sequence[Folder], part_files: Mapping[str, str]) -> bool:
@@ -86,11 +88,16 @@ def _are_sections(folders: Sequence[Folder], part_files: Mapping[str, str]) -> b
 
 
 def _submissions_in(folder: Folder, part_files: Mapping[str, str]) -> list[str]:
-    """The folders in it that could each be a submission; none if it looks like one itself."""
-    own = any(name.lower().endswith((".py", *ARCHIVES)) for name in folder.files)
-    if own or PACKAGE in folder.folders:
+    """What in it could each be a submission, by name; nothing if it looks like one itself.
+
+    Zips whose names differ in numbers and marks alone are uploads of one student.
+    """
+    if PACKAGE in folder.folders or any(name.lower().endswith(".py") for name in folder.files):
         return []
-    return [name for name, inner in folder.folders.items() if _could_be_one(inner, part_files)]
+    found = [name for name, inner in folder.folders.items() if _could_be_one(inner, part_files)]
+    archives = [_stem(name) for name in folder.files if is_archive(name)]
+    kinds = {"".join(filter(str.isalpha, name.lower().replace("copy", ""))) for name in archives}
+    return found + archives if len(kinds) == len(archives) else []
 
 
 def _could_be_one(folder: Folder, part_files: Mapping[str, str]) -> bool:

@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from grader import commands
 from grader.commands.arguments import EXIT_GRADER, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_OK, nobody_reads
-from grader.intake import InputError
+from grader.intake import InputError, Unreadable
 from grader.text import one_line
 
 
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code: int = options.command(options)
         return code
-    except InputError as error:
+    except (InputError, Unreadable) as error:
         print(f"grader: {one_line(str(error), 4000)}", file=sys.stderr)
         return EXIT_INPUT
     except BrokenPipeError:

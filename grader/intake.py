@@ -44,7 +44,7 @@ class InputError(Exception):
 
 
 class Unreadable(OSError):
-    """A file that was handed in may be sound, but what it is kept in is not: that is nobody's zero."""
+    """What was handed in may be sound, but what it is kept in is not: that is nobody's zero."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def read_submission(path: Path, part_files: Mapping[str, str]) -> SubmissionFile
         part_files: the file name of each part.
 
     Raises:
-        InputError: nothing there, not a folder or a zip, a zip that cannot be read, or no part in it.
+        InputError: neither a folder nor a zip, a zip that is broken, or no part in it.
+        Unreadable: nothing there, or the system does not let it be read.
     """
     shown = one_line(str(path), MAX_PATH)
     try:
@@ -87,11 +88,14 @@ def read_submission(path: Path, part_files: Mapping[str, str]) -> SubmissionFile
         elif path.is_file():
             basket = _of_zip(path, shown, part_files)
         else:
-            raise InputError(f"the submission must be a folder or a zip file, got {shown} (no such path)")
+            raise Unreadable(f"the submission must be a folder or a zip file, got {shown} (no such path)")
+    except Unreadable:
+        raise
     except OSError as error:
-        raise InputError(
-            f"the submission must be readable, got {shown} ({one_line(error.strerror or str(error))})"
-        ) from error
+        # bz2 says so of data that is broken, without a number of the system's.
+        kind = InputError if error.errno is None else Unreadable
+        why = one_line(error.strerror or str(error))
+        raise kind(f"the submission must be readable, got {shown} ({why})") from error
     files = dict(sorted(basket.files.items()))
     parts = find_parts(list(files), part_files)
     if not parts:

@@ -267,6 +267,15 @@ def test_a_grader_that_does_not_start_there(autograder: Path) -> None:
     assert "not your score" in document["output"]
 
 
+def test_a_submission_that_is_not_there(autograder: Path) -> None:
+    """What the platform has lost is nobody's zero."""
+    shutil.rmtree(autograder / "submission", ignore_errors=True)
+    done = _there(autograder, "/autograder/run_autograder", {"PATH": os.environ["PATH"]})
+    document = valid(json.loads((autograder / "results" / "results.json").read_text()))
+    assert document["extra_data"]["grader_error"]
+    assert "(no such path)" in done.stderr + done.stdout
+
+
 def test_only_root_reads_the_source_there(autograder: Path) -> None:
     """Whoever else there is, Landlock or not."""
     modes = {path.stat().st_mode & 0o077 for path in (autograder / "source").rglob("*")}

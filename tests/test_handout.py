@@ -442,7 +442,10 @@ def test_submission_refuses_what_cannot_be_graded(handout: Path) -> None:
     [
         (("submission", "--path", "nowhere"), "no such path"),
         (("submission", "--out", "no/where.zip"), "--out must be a file that can be written"),
-        (("check", "attn"), "a part must be one of attention, multi_head, block, got attn"),
+        (
+            ("check", "attn"),
+            "a part must be one of attention, multi_head, block, a check is named by id or number, got attn",
+        ),
         (("grade", "starter"), "invalid choice: 'grade'"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader import intake
-from grader.intake import InputError, read_submission
+from grader.intake import InputError, Unreadable, read_submission
 
 FILES = {"attention": "attention.py"}
 
@@ -172,6 +172,12 @@ def test_a_zip_that_is_broken_inside(tmp_path: Path, method: int) -> None:
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"got .*z\.zip"):
         read_submission(path, FILES)
+
+
+def test_what_is_not_there_is_no_students_fault(tmp_path: Path) -> None:
+    """It is told apart from what was handed in and cannot be graded."""
+    with pytest.raises(Unreadable, match=r"got .*nowhere \(no such path\)"):
+        read_submission(tmp_path / "nowhere", FILES)
 
 
 def test_an_entry_without_a_name(tmp_path: Path) -> None:

@@ -177,6 +177,17 @@ def test_answers_that_nobody_takes_are_not_the_next_ones(sandboxed: Opened, assi
     assert answer.runs[0]["output"].shape == (7, 4)
 
 
+def test_an_answer_that_nobody_takes_is_not_waited_for(sandboxed: Opened, assignment: Assignment) -> None:
+    """A hang that no check has asked for costs a second, and nobody's patience."""
+    one = sandboxed("while q.shape[0] == 2: pass", call_s=600.0)
+    batch = one.answers(attention_calls(assignment, 1, 2, 3))
+    next(batch)
+    batch.close()
+    assert one.budget.used_s < 30
+    assert one.budget.timeouts == 0
+    assert one.call(attention_calls(assignment, 7)[0]).runs[0]["output"].shape == (7, 4)
+
+
 def test_time_of_a_batch_is_booked_whole(sandboxed: Opened, assignment: Assignment) -> None:
     """What the worker computes while the grader looks at an answer counts, too."""
     one = sandboxed(

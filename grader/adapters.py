@@ -257,19 +257,17 @@ class Adapter:
         with self._student_code("reading what was returned", BadReturn):
             return {name: _plain(called + name, tensor) for name, tensor in tensors.items()}
 
-    @contextmanager
-    def _student_code(self, doing: str, kind: type[SubmissionError] = Raised) -> Iterator[None]:
-        """Turn whatever comes out of the student's code into the outcome that it is."""
-        try:
-            yield
-        except SubmissionError:
-            raise
-        except BaseException as error:
-            if self._own_process and isinstance(error, KeyboardInterrupt):
-                raise
-            if self._keep_errors and not isinstance(error, NotImplementedError):
-                raise
-            raise self._outcome(error, doing, kind) from error
+    def _student_code(self, doing: str, kind: type[SubmissionError] = Raised) -> _StudentCode:
+        """Turn whatever comes out of the student's code inside into the outcome that it is."""
+        return _StudentCode(self, doing, kind)
+
+    def _passes(self, error: BaseException) -> bool:
+        """Whether an exception goes through as it is: an outcome already, Ctrl-C, or for a debugger."""
+        if isinstance(error, KeyboardInterrupt):
+            return self._own_process
+        return isinstance(error, SubmissionError) or (
+            self._keep_errors and not isinstance(error, NotImplementedError)
+        )
 
     def _outcome(self, error: BaseException, doing: str, kind: type[SubmissionError]) -> SubmissionError:
         where = self._where(error)
@@ -289,6 +287,20 @@ class Adapter:
             if path is not None:
                 return f"{path}:{frame.lineno}"
         return ""
+
+
+class _StudentCode:
+    """What `Adapter._student_code` is: a class, since it is entered for every forward."""
+
+    def __init__(self, adapter: Adapter, doing: str, kind: type[SubmissionError]) -> None:
+        self._adapter, self._doing, self._kind = adapter, doing, kind
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if error is not None and not self._adapter._passes(error):
+            raise self._adapter._outcome(error, self._doing, self._kind) from error
 
 
 def _reset_switches() -> None:

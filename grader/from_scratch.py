@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -433,14 +433,9 @@ class OperatorWatch:
             for owner, attribute, function in wrapped:
                 setattr(owner, attribute, function)
 
-    @contextmanager
-    def forward(self, *, closely: bool) -> Iterator[None]:
+    def forward(self, *, closely: bool) -> AbstractContextManager[object]:
         """Watch one forward, with the function mode if `closely`."""
-        if not closely:
-            yield
-            return
-        with _FunctionWatch(self):
-            yield
+        return _FunctionWatch(self) if closely else nullcontext()
 
     def note(self, operator: str) -> None:
         """Note that the operator is being called, by whichever contract's class is running nearest.

@@ -67,7 +67,7 @@ def _first_of_group(group: Sequence[Callable[[], Found | None]]) -> Found | None
         for body in group:
             running.append(_Case(body))
             running[-1].resume()
-            if running[-1].found is not None:
+            if running[-1].decides:
                 break
         while waiting := [case for case in running if not case.dead]:
             asked = waiting[0].asked
@@ -75,12 +75,11 @@ def _first_of_group(group: Sequence[Callable[[], Found | None]]) -> Found | None
             with contextlib.closing(asked.answers([case.call for case in batch])) as answers:
                 for case, answer in zip(batch, answers, strict=False):
                     case.resume(answer)
-                    if case.found is not None:  # what comes after it decides nothing any more
-                        dropped = running[running.index(case) + 1 :]
+                    if case.decides:  # what comes after it decides nothing any more
+                        _end(running[running.index(case) + 1 :])
                         running = running[: running.index(case) + 1]
-                        _end(dropped)
                         break
-        return next((case.found for case in running if case.found is not None), None)
+        return running[-1].outcome()
     finally:
         _end(running)
 
@@ -99,11 +98,28 @@ class _Case(greenlet, Generic[Found]):
 
     def __init__(self, body: Callable[[], Found | None]) -> None:
         super().__init__()
-        self.found: Found | None = None
+        self._found: Found | None = None
+        self._error: Exception | None = None
         self._body = body
 
     def run(self) -> None:
-        self.found = self._body()
+        try:
+            self._found = self._body()
+        except (
+            Exception
+        ) as error:  # raised where it is this case's turn: one before it may have found something
+            self._error = error
+
+    @property
+    def decides(self) -> bool:
+        """Whether no case after it counts."""
+        return self._found is not None or self._error is not None
+
+    def outcome(self) -> Found | None:
+        """What it has found, once it has ended."""
+        if self._error is not None:
+            raise self._error
+        return self._found
 
     def resume(self, answer: Answer | SubmissionError | None = None) -> None:
         """Go on with the answer, up to the next question or the end."""

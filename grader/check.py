@@ -204,6 +204,12 @@ class CheckRun:
         return [self.submission, *(rung.submission for rungs in self.ladders.values() for rung in rungs)]
 
     def _first_failure(self, check: Check, submission: Submission, client: PartClient) -> Found | None:
+        """How the first case fails, if one does; all of them with the client's inputs of one dtype."""
+        dtype = client.dtype
+        found = self._first_found(check, submission, client)
+        return found if client.dtype is dtype else self._first_found(check, submission, client)
+
+    def _first_found(self, check: Check, submission: Submission, client: PartClient) -> Found | None:
         submission.begin_check()
         cases = self.cases[check.family] if check.family else [None]
         found = (partial(self._found, check, client, case) for case in cases)

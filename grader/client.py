@@ -228,7 +228,7 @@ class PartClient:
         try:
             answer = self._submission.call(_as_dtype(call))
         except Raised as error:
-            if fixed_dtype or self.dtype is torch.float32:
+            if fixed_dtype or call.dtype is torch.float32:
                 raise
             if not _DTYPE_COMPLAINT.search(error.sentence):
                 raise

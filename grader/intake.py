@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -92,8 +93,8 @@ def read_submission(path: Path, part_files: Mapping[str, str]) -> SubmissionFile
     except Unreadable:
         raise
     except OSError as error:
-        # bz2 says so of data that is broken, without a number of the system's.
-        kind = InputError if error.errno is None else Unreadable
+        # A zip that is broken has bz2 say so without a number of the system's, or sends us before its start.
+        kind = InputError if error.errno in (None, errno.EINVAL) else Unreadable
         why = one_line(error.strerror or str(error))
         raise kind(f"the submission must be readable, got {shown} ({why})") from error
     files = dict(sorted(basket.files.items()))

@@ -392,6 +392,7 @@ def write_atomically(path: Path, text: str) -> None:
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8", errors="replace", newline="")
         return
+    path = path.resolve()  # of a link, what it leads to
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=TEMPORARY)
     try:
         # Whatever slipped through: a result that cannot be written would be lost.

@@ -131,8 +131,19 @@ def test_what_nobody_expected_comes_out_and_all_cases_end() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        first([asking(echo, 0), waits, breaks, waits], 3)
-    assert unwound == ["waits", "waits"]
+        first([asking(echo, 0), asking(echo, 3, 13), breaks, waits], 3)
+    assert unwound == ["waits"]
+
+
+def test_what_nobody_expected_waits_for_its_turn() -> None:
+    """An error in a later case does not hide what an earlier one finds with its second question."""
+    echo = Echo()
+
+    def breaks() -> None:
+        ask(echo, call(2))
+        raise ZeroDivisionError
+
+    assert first([asking(echo, 0), asking(echo, 1, 11, finds="found"), breaks], 3) == "found"
 
 
 def test_alone_a_question_is_asked_at_once() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from grader import report
 from tests.submissions import ROOT, reference
 
 SAMPLE = ROOT / "tests" / "samples" / "normalised_residual"
@@ -63,6 +64,16 @@ def test_the_result_may_go_into_a_pipe(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert json.loads(text)["score"] == 30
     assert pipe.is_fifo()
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    """As with `--json /dev/stdout > file`."""
+    link, target = tmp_path / "link", tmp_path / "target.json"
+    link.symlink_to(target)
+    report.write_atomically(link, "once")
+    report.write_atomically(link, "twice")
+    assert link.is_symlink()
+    assert target.read_text() == "twice"
 
 
 def test_a_zip_is_graded_like_its_folder(tmp_path: Path) -> None:

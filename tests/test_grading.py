@@ -14,8 +14,8 @@ from grader.running import GraderError
 from grader.sandbox.zygote import Zygote
 from grader.submission import Raised
 from grader.terms import Outcome
-from tests.conftest import outcomes
-from tests.submissions import reference, starter, submission
+from tests.conftest import Grade, outcomes
+from tests.submissions import edited, reference, starter, submission
 
 
 @pytest.fixture
@@ -123,3 +123,12 @@ def test_a_file_name_that_is_no_text_is_shown_safely(own_grader: Grader) -> None
     assert document["score"] == 30
     assert to_json(document).encode()
     assert "b\ufffd\ufffd[31m.py" in document["extra_data"]["submission"]["files"]
+
+
+@pytest.mark.parametrize("when", ["True", "mask is not None"])
+def test_code_that_knows_float32_only(grade: Grade, when: str) -> None:
+    """It loses the check of its dtype and no other, whether it shows in the first case or in a later one."""
+    line = f"        if {when}: k = k @ torch.eye(k.shape[-1])\n"
+    first = "        d_head = q.shape[-1]\n"
+    found = outcomes(grade(edited("attention", (first, line + first)), "attention"))
+    assert {check for check, outcome in found.items() if outcome != "passed"} == {"attention.dtype"}

@@ -432,31 +432,40 @@ def test_sections_are_looked_into(tmp_path: Path, top: str) -> None:
 
 
 def test_sections_of_zips_are_looked_into(tmp_path: Path) -> None:
-    """Loose zips in a section's folder are submissions, beside folders or alone."""
+    """Loose zips in a section's folder are submissions, beside folders or alone; of one student, too."""
     own = zipped({"attention.py": "a"})
-    files = {f"A/{name}.zip": own for name in ("ann", "bob", "eve")}
-    files |= {"B/cy.zip": own, "B/bob/attention.py": "b", "B/grades.csv": "", "C/dan.zip": own}
+    files = {f"A/{name}.zip": own for name in ("ann", "bob", "eve", "eve (1)")}
+    files |= {f"B/{number}.zip": own for number in (1010, 1011, 1012)}
+    files |= {"C/dan.zip": own, "C/bob/attention.py": "b", "C/fay/block.py": "", "C/grades.csv": ""}
+    files |= {"D/gus.zip": own}
     found = export(tmp_path, files)
     assert {e.id: e.source for e in found.entries} == {
         "ann": "A/ann.zip",
         "A bob": "A/bob.zip",
         "eve": "A/eve.zip",
-        "cy": "B/cy.zip",
-        "B bob": "B/bob",
+        "eve (1)": "A/eve (1).zip",
+        "1010": "B/1010.zip",
+        "1011": "B/1011.zip",
+        "1012": "B/1012.zip",
         "dan": "C/dan.zip",
+        "C bob": "C/bob",
+        "fay": "C/fay",
+        "gus": "D/gus.zip",
     }
     assert contents(by_id(found)["dan"]) == {"attention.py": "a"}
-    assert found.unmatched == {"B/grades.csv": "neither a folder nor a zip"}
+    assert found.unmatched == {"C/grades.csv": "neither a folder nor a zip"}
 
 
 @pytest.mark.parametrize(
     "names",
     [
         ("{who}.zip",),
-        ("{who}.zip", "{who} (1).zip"),
+        ("{who}.zip", "{who} (1).zip", "{who} (2).zip"),
         ("{who}_v1.zip", "{who}_v2.zip"),
-        ("hw3.zip", "old.zip"),
-        ("attention.zip", "block.zip"),
+        ("hw3.zip", "{who}_report.zip"),
+        ("{who}_hw3.zip", "{who}_hw3_final.zip"),
+        ("{who}_attention.zip", "{who}_multi_head.zip", "{who}_block.zip"),
+        ("attention.zip", "multi_head.zip", "block.zip"),
         ("{who}_hw3/attention.py", "{who}_hw3.zip"),
     ],
 )

@@ -174,6 +174,16 @@ def test_a_zip_that_is_broken_inside(tmp_path: Path, method: int) -> None:
         read_submission(path, FILES)
 
 
+def test_a_zip_without_its_beginning(tmp_path: Path) -> None:
+    """It is the student's, though the system says "invalid argument" of it."""
+    path = tmp_path / "z.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("attention.py", "x" * 100)
+    path.write_bytes(path.read_bytes()[20:])
+    with pytest.raises(InputError, match=r"got .*z\.zip"):
+        read_submission(path, FILES)
+
+
 def test_what_is_not_there_is_no_students_fault(tmp_path: Path) -> None:
     """It is told apart from what was handed in and cannot be graded."""
     with pytest.raises(Unreadable, match=r"got .*nowhere \(no such path\)"):

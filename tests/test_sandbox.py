@@ -168,7 +168,7 @@ def test_a_batch_may_be_larger_than_a_socket_takes(sandboxed: Opened, assignment
 
 
 def test_answers_that_nobody_takes_are_not_the_next_ones(sandboxed: Opened, assignment: Assignment) -> None:
-    """Whoever stops in the middle of a batch finds the worker ready for the next."""
+    """Whoever stops in the middle of a batch is answered the next one."""
     one = sandboxed("pass")
     batch = one.answers(attention_calls(assignment, 1, 2, 3))
     next(batch)
@@ -177,15 +177,33 @@ def test_answers_that_nobody_takes_are_not_the_next_ones(sandboxed: Opened, assi
     assert answer.runs[0]["output"].shape == (7, 4)
 
 
-def test_an_answer_that_nobody_takes_is_not_waited_for(sandboxed: Opened, assignment: Assignment) -> None:
-    """A hang that no check has asked for costs a second, and nobody's patience."""
-    one = sandboxed("while q.shape[0] == 2: pass", call_s=600.0)
+COUNTING = """import sys
+        sys.count = getattr(sys, "count", 0) + 1
+        while q.shape[0] == 2: pass
+        return v + sys.count, q @ k.transpose(-1, -2)
+"""
+
+
+def test_an_answer_that_nobody_takes_leaves_nothing_behind(sandboxed: Opened, assignment: Assignment) -> None:
+    """It takes no time, hangs nobody, and whether it was begun cannot be told from what comes later."""
+    one = sandboxed(COUNTING, call_s=600.0)
     batch = one.answers(attention_calls(assignment, 1, 2, 3))
     next(batch)
     batch.close()
     assert one.budget.used_s < 30
     assert one.budget.timeouts == 0
-    assert one.call(attention_calls(assignment, 7)[0]).runs[0]["output"].shape == (7, 4)
+    assert one.call(attention_calls(assignment, 7)[0]).runs[0]["output"].max() == 2  # v is 1, the count 1
+
+
+def test_an_answer_that_was_there_in_time_counts(sandboxed: Opened, assignment: Assignment) -> None:
+    """However long the grader looks elsewhere, while the worker computes ahead."""
+    busy = "import time; end = time.process_time() + 0.25\n        while time.process_time() < end: pass"
+    one = sandboxed(busy, call_s=1.0)
+    answers = []
+    for answer in one.answers(attention_calls(assignment, *range(1, 8))):
+        answers.append(type(answer))
+        time.sleep(2.0 if len(answers) == 1 else 0)
+    assert answers == [Answer] * 7
 
 
 def test_time_of_a_batch_is_booked_whole(sandboxed: Opened, assignment: Assignment) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,9 @@ from grader.loader import PACKAGE, find_parts
 from grader.text import one_line
 
 ARCHIVES = (".zip", *BY_HAND)
+
+MAX_UPLOADS = 6
+"""Zips that one student may have handed in."""
 
 
 def fits(root: Folder) -> bool:
@@ -73,31 +77,42 @@ def _are_sections(folders: Sequence[Folder], part_files: Mapping[str, str]) -> b
     A class whose students keep two versions has the same names again and again.
     """
     told: list[list[str]] = []
+    several = 0
     try:
         for folder in map(replace, folders):  # copies: what is seen now may have changed when its turn comes
-            names = _submissions_in(folder, part_files)
-            if not names and folder.names:
+            inner, archives = _submissions_in(folder, part_files)
+            if not inner and not archives and folder.names:
                 return False
-            told += [names] if names else []
+            told += [inner + archives] if inner or archives else []
+            several += len(inner) > 1 or _are_of_several(archives, folder.name)
     except OSError:  # a folder that cannot be read is told when its turn comes
         return False
     count = Counter(name for names in told for name in names)
     unique = sum(number == 1 for number in count.values())
-    several = sum(len(names) > 1 for names in told)
     return len(told) > 1 and 2 * several >= len(told) and 2 * unique > len(count)
 
 
-def _submissions_in(folder: Folder, part_files: Mapping[str, str]) -> list[str]:
-    """What in it could each be a submission, by name; nothing if it looks like one itself.
-
-    Zips whose names differ in numbers and marks alone are uploads of one student.
-    """
+def _submissions_in(folder: Folder, part_files: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The folders and zips in it that could each be a submission; none if it looks like one itself."""
     if PACKAGE in folder.folders or any(name.lower().endswith(".py") for name in folder.files):
-        return []
-    found = [name for name, inner in folder.folders.items() if _could_be_one(inner, part_files)]
-    archives = [_stem(name) for name in folder.files if is_archive(name)]
-    kinds = {"".join(filter(str.isalpha, name.lower().replace("copy", ""))) for name in archives}
-    return found + archives if len(kinds) == len(archives) else []
+        return [], []
+    inner = [name for name, inside in folder.folders.items() if _could_be_one(inside, part_files)]
+    return inner, [_stem(name) for name in folder.files if is_archive(name)]
+
+
+def _are_of_several(archives: Sequence[str], owner: str) -> bool:
+    """Whether so many zips are of several people, and not one's uploads.
+
+    Who uploads often gives them one name, with numbers, or a few ones that begin with their own.
+    """
+    if len(archives) <= MAX_UPLOADS and all(owner.lower() in _words(name) for name in archives):
+        return False
+    kinds = {"".join(filter(str.isalpha, name.lower())) or name for name in archives}
+    return len(archives) > 2 and 2 * len(kinds) > len(archives)
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[\W_\d]+", name.lower())
 
 
 def _could_be_one(folder: Folder, part_files: Mapping[str, str]) -> bool:

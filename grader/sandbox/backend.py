@@ -35,9 +35,6 @@ from grader.wire import MalformedFrame
 MAX_RESTARTS = 200
 """Fresh workers for one submission; dying costs little, but not nothing."""
 
-UNWANTED_S = 1.0
-"""What an answer that nobody wants any more may take; a fresh worker costs less."""
-
 _WANTS_DYNAMO = re.compile(rb"\b(checkpoint|optim|compile|_dynamo)\b")
 """`torch.utils.checkpoint`, every optimizer and `torch.compile` import torch._dynamo when first used."""
 
@@ -167,14 +164,15 @@ class SandboxSubmission:
             while awaited and self._channel is channel:
                 yield self._next_answer(channel, awaited.popleft())
         finally:
-            # Nobody wants the others any more, but they are on their way.
-            while awaited and self._channel is channel:
-                self._next_answer(channel, awaited.popleft(), wanted=False)
+            if awaited and self._channel is channel:
+                # Nobody wants the others any more. They take no time, and leave nothing behind.
+                self._restarts -= 1
+                self._end_worker()
 
-    def _next_answer(self, channel: Channel, call: Call, *, wanted: bool = True) -> Answer | SubmissionError:
+    def _next_answer(self, channel: Channel, call: Call) -> Answer | SubmissionError:
         try:
             self._expect_time()
-            head, tensors = self._receive(channel, wanted=wanted)
+            head, tensors = self._receive(channel)
             self._note_uses(self._checked(unpack_uses, head.get("uses")))
             if "error" in head:
                 error: SubmissionError = self._checked(unpack_error, head["error"])
@@ -201,12 +199,8 @@ class SandboxSubmission:
         head, tensors = pack_call(call, kept, send=send)
         return {"call": head}, tensors
 
-    def _receive(
-        self, channel: Channel, *, wanted: bool = True
-    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    def _receive(self, channel: Channel) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         limit_s = self.budget.next_call_s()
-        if not wanted:
-            limit_s = min(limit_s, UNWANTED_S)
         stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget, since=self._stopwatch)
         self._stopwatch = stopwatch
         try:
@@ -215,8 +209,7 @@ class SandboxSubmission:
             return answer
         except CallTimedOut:
             self.budget.spend(stopwatch)
-            if wanted:
-                self.budget.count_timeout()
+            self.budget.count_timeout()
             self._end_worker()
             raise TimedOut(f"no answer within {limit_s:g} s of computing") from None
         except ChannelClosed:

@@ -464,9 +464,8 @@ def test_bad_arguments_get_one_line(handout: Path, arguments: tuple[str, ...], c
 def make(handout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run make with the interpreter of these tests as its environment."""
     venv = Path(sys.executable).parent.parent
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MAKEFLAGS")
-    }
+    ours = ("PYTHONPATH", "MAKEFLAGS", "ARGS")  # of the `make test ARGS=...` that runs these tests
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
     command = ["make", f"VENV={venv}", f"--old-file={venv}/ready", *arguments]
     return subprocess.run(command, cwd=handout, capture_output=True, text=True, env=environment, timeout=300)
 

@@ -76,8 +76,9 @@ def _first_of_group(group: Sequence[Callable[[], Found | None]]) -> Found | None
                 for case, answer in zip(batch, answers, strict=False):
                     case.resume(answer)
                     if case.decides:  # what comes after it decides nothing any more
-                        _end(running[running.index(case) + 1 :])
-                        running = running[: running.index(case) + 1]
+                        end = running.index(case) + 1
+                        _end(running[end:])
+                        del running[end:]
                         break
         return running[-1].outcome()
     finally:
@@ -105,10 +106,8 @@ class _Case(greenlet, Generic[Found]):
     def run(self) -> None:
         try:
             self._found = self._body()
-        except (
-            Exception
-        ) as error:  # raised where it is this case's turn: one before it may have found something
-            self._error = error
+        except Exception as error:
+            self._error = error  # for its turn: a case before it may have found something
 
     @property
     def decides(self) -> bool:

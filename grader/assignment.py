@@ -134,6 +134,11 @@ class Assignment:
             for place_in_part, check in enumerate(self.checks_of(part), start=1)
         }
 
+    @cached_property
+    def by_number(self) -> dict[str, str]:
+        """The check that has a number."""
+        return {number: check for check, number in self.numbers.items()}
+
     def before(self, part: str) -> list[str]:
         """The parts that this one is built on, directly or not, each after those it needs itself."""
         found: dict[str, None] = {}

@@ -106,10 +106,9 @@ def _override(
 
 
 def _what(said: str, assignment: Assignment, where: str) -> str:
-    numbers = {number: check for check, number in assignment.numbers.items()}
-    if f"{said}0" in numbers:
+    if f"{said}0" in assignment.by_number:
         raise InputError(f"{where}: a spreadsheet may have made {said} of {said}0; name the check by its id")
-    what = numbers.get(said, said)
+    what = assignment.by_number.get(said, said)
     return what if what in assignment.checks or what in assignment.parts or what == TOTAL else ""
 
 

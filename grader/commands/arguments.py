@@ -41,13 +41,13 @@ def chosen(given: Sequence[str], assignment: Assignment) -> list[str]:
     Raises:
         InputError: there is no such part or check.
     """
-    numbers = {number: check for check, number in assignment.numbers.items()}
     found: dict[str, None] = {}
     for name in given:
+        check_id = assignment.by_number.get(name, name)
         if name in assignment.parts:
             found |= dict.fromkeys(check.id for check in assignment.checks_of(name))
-        elif numbers.get(name, name) in assignment.checks:
-            found[numbers.get(name, name)] = None
+        elif check_id in assignment.checks:
+            found[check_id] = None
         else:
             parts = ", ".join(assignment.parts)
             raise InputError(f"a part must be one of {parts}, a check is named by id or number, got {name}")

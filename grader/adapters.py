@@ -41,7 +41,7 @@ MAX_TEXT = 500
 """Characters of a student's error message that are kept."""
 
 CLOSE_WATCH = 8
-"""Of so many cases one is run under torch's function mode, which slows it down."""
+"""Of so many calls one has a run under torch's function mode, which slows it down."""
 
 _equal = torch.equal
 _named_parameters = nn.Module.named_parameters
@@ -113,27 +113,27 @@ class Adapter:
     def _forward(self, call: Call) -> Answer:
         modules = self._build_all(call)
         answer = Answer()
-        for run in call.runs:
-            # A clone lies where torch's allocator puts it: kernels that depend on alignment then give
-            # the same bits for the same values.
-            inputs = {name: tensor.clone() for name, tensor in run.tensors.items()}
-            with torch.no_grad():
-                outputs = self._run(call, modules, inputs, run.arguments)
-            answer.runs.append(self._collect(outputs))
-            changed = [name for name, given in run.tensors.items() if not _same(inputs[name], given)]
-            answer.facts.setdefault("changed", []).append(changed)
+        with torch.no_grad():
+            for index, run in enumerate(call.runs):
+                # A clone lies where torch's allocator puts it: kernels that depend on alignment then
+                # give the same bits for the same values.
+                inputs = {name: tensor.clone() for name, tensor in run.tensors.items()}
+                outputs = self._run(call, modules, index, inputs)
+                answer.runs.append(self._collect(outputs))
+                changed = [name for name, given in run.tensors.items() if not _same(inputs[name], given)]
+                answer.facts.setdefault("changed", []).append(changed)
         return answer
 
     def _gradients(self, call: Call) -> Answer:
         modules = self._build_all(call)
         answer = Answer()
-        for run in call.runs:
+        for index, run in enumerate(call.runs):
             inputs = {
                 name: tensor.clone().requires_grad_(tensor.is_floating_point() and call.input_gradients)
                 for name, tensor in run.tensors.items()
                 if not name.startswith("grad.")
             }
-            outputs = self._run(call, modules, inputs, run.arguments)
+            outputs = self._run(call, modules, index, inputs)
             parameters = {
                 (f"{index}.{name}" if call.depth > 1 else name): parameter
                 for index, module in enumerate(modules)
@@ -235,20 +235,21 @@ class Adapter:
         return modules
 
     def _run(
-        self,
-        call: Call,
-        modules: list[nn.Module],
-        inputs: dict[str, torch.Tensor],
-        arguments: Mapping[str, bool | None],
+        self, call: Call, modules: list[nn.Module], index: int, inputs: dict[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """Chain the modules; of all but the last only the first output goes on."""
+        """Chain the modules; of all but the last only the first output goes on.
+
+        Args:
+            index: which of the call's runs it is.
+        """
         target = call.target
         outputs: tuple[Any, ...] = tuple(inputs[name] for name in target.inputs if name in inputs)
         taken = len(outputs)
-        given = dict(arguments) | {n: t for n, t in inputs.items() if n not in target.inputs}
+        given = dict(call.runs[index].arguments) | {n: t for n, t in inputs.items() if n not in target.inputs}
         options, keywords = _in_order(given, target.options, call.by_position)
-        watch = self._watch.forward(closely=call.seed % CLOSE_WATCH == 0)
-        with watch, self._student_code(f"{call.target.class_name}.forward"):
+        turn, rest = divmod(call.seed, CLOSE_WATCH)
+        closely = rest == 0 and turn % len(call.runs) == index
+        with self._watch.forward(closely=closely), self._student_code(f"{call.target.class_name}.forward"):
             for module in modules:
                 outputs = _outputs(module(*outputs[:taken], *options, **keywords), target)
         return dict(zip(target.outputs, outputs, strict=True))
@@ -304,13 +305,17 @@ class _StudentCode:
 
 
 def _reset_switches() -> None:
+    """Turn back what is not as it should be: to ask is cheaper than to turn."""
     if getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None) is not None:
         torch.set_default_device(None)
     if torch.is_inference_mode_enabled():
         torch.inference_mode(False).__enter__()
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
-    torch.set_anomaly_enabled(False)
+    if not torch.is_grad_enabled():
+        torch.set_grad_enabled(True)
+    if torch.get_default_dtype() is not torch.float32:
+        torch.set_default_dtype(torch.float32)
+    if torch.is_anomaly_enabled():
+        torch.set_anomaly_enabled(False)
 
 
 def _in_order(

@@ -38,7 +38,7 @@ STUDENTS_MODULES = (
     "recorded",
     "report",
     "running",
-    "strategies",
+    "simplest",
     "submission",
     "terminal",
     "terms",

@@ -7,7 +7,7 @@ are float64 at unit scale, `weights` are what goes into the student's module by 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -79,6 +79,11 @@ class Case:
         mode = "train mode" if self.training else "eval mode"
         passed = ["arguments by position"] if self.by_position else []
         return ", ".join([*told, f"seed={self.seed}", mode, *passed])
+
+    @property
+    def small_sizes(self) -> Sequence[Mapping[str, Any]]:
+        """Sizes of such a case that a student can hold, the smallest first; none: it is shown as it is."""
+        return ()
 
     def tell(self, name: str, value: Any) -> str:
         """One field, as a student reads it."""
@@ -185,6 +190,16 @@ class AttentionCase(Case):
             return "no mask" if value == "none" else f"mask of shape {self._mask_shape()}"
         return super().tell(name, value)
 
+    @property
+    def small_sizes(self) -> Sequence[Mapping[str, Any]]:
+        # Only with two leading dimensions do some kinds of masks differ from others.
+        lead = 2 if self.mask in ("first", "last", "ones") else int(self.mask == "padding")
+        sizes = ((1, 1, 1, 1), (1, 2, 1, 1), (2, 2, 1, 1), (2, 2, 2, 2), (2, 3, 4, 5))
+        return [
+            {"lead": (min(T_q, d_head),) * lead, "T_q": T_q, "T_k": T_k, "d_head": d_head, "d_v": d_v}
+            for T_q, T_k, d_head, d_v in sizes
+        ]
+
     def _mask_shape(self) -> tuple[int, ...]:
         ones = [1] * len(self.lead)
         return {
@@ -273,16 +288,25 @@ class SequenceCase(Case):
         return {"x": self.x} | self.masks
 
     @property
+    def small_sizes(self) -> Sequence[Mapping[str, Any]]:
+        sizes = ((1, 1, 1, 1), (1, 2, 1, 1), (2, 2, 2, 2), (2, 3, 2, 2), (2, 5, 3, 4))
+        return [dict(zip(("B", "T", "n_heads", "d_head"), each, strict=True)) for each in sizes]
+
+    @property
     def cuts(self) -> list[int]:
         """Positions after which the future is edited: all of them, or a handful in a long sequence."""
         if self.T <= 12:
             return list(range(self.T - 1))
         return sorted({0, 1, self.T // 3, self.T // 2, self.T - 3, self.T - 2})
 
-    def edited(self, where: torch.Tensor, purpose: str = "edit") -> torch.Tensor:
+    @cached_property
+    def other_x(self) -> torch.Tensor:  # (B, T, D)
+        """What `edited` puts in the place of `x`."""
+        return self.randn("edit", self.B, self.T, self.D)
+
+    def edited(self, where: torch.Tensor) -> torch.Tensor:
         """`x` with other values at the positions `where`, ``(T,)`` or ``(B, T)``."""
-        other = self.randn(purpose, self.B, self.T, self.D)
-        return torch.where(where.unsqueeze(-1), other, self.x)
+        return torch.where(where.unsqueeze(-1), self.other_x, self.x)
 
 
 @dataclass(frozen=True)
@@ -331,6 +355,12 @@ class BlockCase(SequenceCase):
         for name in self._read_by_norms() if self.small else ():  # hidden
             weights[name] = weights[name] * 1e-3  # hidden
         return weights
+
+    @property
+    def small_sizes(self) -> Sequence[Mapping[str, Any]]:
+        # The norms of one or two features are constants, or signs: no property would be left.
+        sizes = ((1, 1, 1, 3, 4), (1, 2, 1, 3, 4), (2, 2, 2, 2, 3), (2, 3, 2, 2, 5), (2, 5, 3, 4, 6))
+        return [dict(zip(("B", "T", "n_heads", "d_head", "d_ff"), each, strict=True)) for each in sizes]
 
     def weights_of(self, instance: str) -> dict[str, torch.Tensor]:
         """The weights of one block of several, under names without the instance's."""

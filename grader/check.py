@@ -12,16 +12,18 @@ the same part's client over the reference. The docstring is the sentence that a 
 from __future__ import annotations
 
 import inspect
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 from grader.carry import Rung
 from grader.cases import Case
 from grader.client import PartClient
 from grader.expect import CheckFailure
+from grader.simplest import simpler, size
 from grader.submission import (
     FATAL,
     NotImportable,
@@ -38,9 +40,6 @@ Body = Callable[..., None]
 
 PATIENCE = 2
 """Checks that may hang with the same stand-ins before they are not tried any more."""
-
-MAX_ATTEMPTS = 40
-"""Cases tried to find the simplest one that fails; only for the message."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ class CheckRun:
     keep_errors: bool = False
     carried: Carried | None = None
     failures: dict[str, Found] = field(default_factory=dict)
-    _simplest_cases: dict[str, list[Case]] = field(default_factory=dict)
+    _shown: defaultdict[str, dict[Case, None]] = field(default_factory=lambda: defaultdict(dict))
     _hangs: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
 
     def run(self, check: Check) -> None:
@@ -212,12 +211,15 @@ class CheckRun:
     def _first_found(self, check: Check, submission: Submission, client: PartClient) -> Found | None:
         submission.begin_check()
         cases = self.cases[check.family] if check.family else [None]
-        found = (partial(self._found, check, client, case) for case in cases)
+        return self._first_of(partial(self._found, check, client, case) for case in cases)
+
+    def _first_of(self, attempts: Iterable[Callable[[], Found | None]]) -> Found | None:
+        """What the first of them that finds something has found; some of them abreast."""
         if self.abreast > 1:
             from grader.abreast import first
 
-            return first(found, self.abreast)
-        return next((failed for one in found if (failed := one()) is not None), None)
+            return first(attempts, self.abreast)
+        return next((found for attempt in attempts if (found := attempt()) is not None), None)
 
     def _found(self, check: Check, client: PartClient, case: Case | None) -> Found | None:
         failure = self.attempt(check, client, case)
@@ -257,36 +259,24 @@ class CheckRun:
         return None
 
     def _simplest(self, check: Check, found: Found) -> Found:
-        """The smallest case found that fails with the same outcome; the one given if none is smaller."""
-        from grader.strategies import FAMILIES, search, size
-
-        case = found.case
+        """The same failure on the first simpler case that has it, if there is one."""
         assert check.family is not None  # noqa: S101 - one comes with the other
-        assert case is not None  # noqa: S101
-        outcome = _outcome(found.failure)
-        failures: dict[Case, Failure] = {case: found.failure}
+        assert found.case is not None  # noqa: S101
 
-        def fails(candidate: Case) -> bool:
-            failure = self.attempt(check, found.client, candidate)
-            if isinstance(failure, FATAL):
-                raise StopIteration
-            if failure is None or _outcome(failure) is not outcome:
-                return False
-            failures[candidate] = failure
-            return True
+        def tried(case: Case) -> Found | None:
+            again = self._found(check, found.client, case)
+            if again is None or isinstance(again.failure, FATAL):
+                return again
+            return again if _outcome(again.failure) is _outcome(found.failure) else None
 
-        # What was simplest for another check of the family often is so here, too: the same mistake.
-        known = self._simplest_cases.setdefault(check.family, [])
-        try:
-            shared = any(size(candidate) < size(case) and fails(candidate) for candidate in known)
-        except StopIteration:
+        # What shows the mistake in one check of a family often does so in the others, too.
+        shown = [case for case in self._shown[check.family] if size(case) < size(found.case)]
+        cases = dict.fromkeys(chain(shown, simpler(found.case, self.cases[check.family])))
+        again = self._first_of(partial(tried, case) for case in cases)
+        if again is None or again.case is None or isinstance(again.failure, FATAL):
             return found
-        if not shared:
-            search(FAMILIES[check.family].any_sizes, fails, MAX_ATTEMPTS)
-        simplest = min(failures, key=size)
-        if simplest not in known:
-            known.append(simplest)
-        return Found(check, found.client, simplest, failures[simplest])
+        self._shown[check.family] = dict.fromkeys([again.case, *self._shown[check.family]])
+        return again
 
     def _lines(self, check: Check, case: Case | None, failure: Failure) -> dict[str, str]:
         given = []

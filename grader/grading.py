@@ -32,7 +32,6 @@ from grader.sandbox.backend import SandboxSubmission, Source, WorkerSource
 from grader.sandbox.budget import Budget, TimeLimits
 from grader.sandbox.confine import Limits, missing
 from grader.stand_ins import StandIn
-from grader.strategies import DrawnCases
 from grader.submission import Submission
 from grader.text import one_line
 
@@ -97,7 +96,7 @@ class Grader:
             name: PartClient(part, self._reference, remember=True) for name, part in assignment.parts.items()
         }
         self._recogniser = Recogniser(assignment, _reference_files(), recorded())
-        self._cases: dict[int | None, Mapping[str, Sequence[Case]]] = {}
+        self._cases: dict[int, Mapping[str, Sequence[Case]]] = {}
 
     def missing_layers(self) -> dict[str, str]:
         """The layers that a worker should have around it and has not, with what to do about each."""
@@ -210,9 +209,11 @@ class Grader:
         )
 
     def _cases_for(self, seed: int | None) -> Mapping[str, Sequence[Case]]:
-        if seed not in self._cases:
-            self._cases[seed] = recorded() if seed is None else DrawnCases(seed)
-        return self._cases[seed]
+        if seed is None:
+            return recorded()
+        from grader.strategies import DrawnCases  # and Hypothesis with it, which nothing else needs
+
+        return self._cases.setdefault(seed, DrawnCases(seed))
 
 
 def _about_run(files: SubmissionFiles, submission: SandboxSubmission, options: Options) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from dataclasses import asdict, fields
 import pytest
 import torch
 
-from grader.cases import AttentionCase, BlockCase, Case, MultiHeadCase, SequenceCase
+from grader.cases import AttentionCase, BlockCase, MultiHeadCase, SequenceCase
 from grader.recorded import from_json, recorded, to_json
-from grader.strategies import FAMILIES, RECORD_SEED, draw, search, size
+from grader.simplest import simpler, size
+from grader.strategies import FAMILIES, RECORD_SEED, draw
 
 ALL = [(name, case) for name, cases in recorded().items() for case in cases]
 
@@ -120,34 +121,20 @@ def test_drawing_again_gives_the_same_cases() -> None:
     assert draw(family, 5) != draw(family, 6)
 
 
-def test_search_finds_a_simple_case() -> None:
-    """Hypothesis shrinks to the boundary of what fails."""
-    failing: list[Case] = []
-
-    def fails(case: Case) -> bool:
-        assert isinstance(case, MultiHeadCase)
-        if case.T >= 3:
-            failing.append(case)
-        return case.T >= 3
-
-    search(FAMILIES["multi_head"].any_sizes, fails, 60)
-    simplest = min(failing, key=size)
-    assert isinstance(simplest, MultiHeadCase)
-    assert (simplest.B, simplest.T, simplest.n_heads) == (1, 3, 1)
-
-
-def test_search_stops_when_told_to() -> None:
-    """StopIteration ends it without an error, and attempts are bounded."""
-    tried: list[Case] = []
-
-    def fails(case: Case) -> bool:
-        tried.append(case)
-        if len(tried) == 3:
-            raise StopIteration
-        return False
-
-    search(FAMILIES["block"].any_sizes, fails, 40)
-    assert len(tried) == 3
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_every_case_has_simpler_ones(name: str) -> None:
+    """They are smaller and no odder, the plainest first; the last are of the case's own kind, mode and ways."""
+    family = recorded()[name]
+    for case in family:
+        tried = simpler(case, family)
+        assert len(set(tried)) == len(tried) <= 100
+        assert all(size(each) < size(case) for each in tried)
+        if size(case) > 25:
+            assert tried, case.describe()
+            own = {n: v for n, v in asdict(case).items() if isinstance(v, (bool, str))}
+            assert own == {n: v for n, v in asdict(tried[-1]).items() if isinstance(v, (bool, str))}
+            assert tried[-1].by_position is case.by_position
+            assert getattr(tried[0], "causal", True) or name == "multi_head_free"
 
 
 def test_a_case_prints_on_one_line() -> None:

@@ -31,14 +31,14 @@ def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tupl
         kept: under which number the other side keeps the weights, if it does.
         send: the weights go along; otherwise the other side has them under that number.
     """
-    head = {
+    head: dict[str, Any] = {
         "part": call.target.part,
         "operation": call.operation,
         "config": dict(call.config),
         "weights": call.weights is not None,
         "kept": kept,
         "weights_required": call.weights_required,
-        "runs": [dict(run.arguments) for run in call.runs],
+        "runs": [],
         "training": call.training,
         "dtype": str(call.dtype).removeprefix("torch."),
         "seed": call.seed,
@@ -48,8 +48,12 @@ def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tupl
     }
     weights = call.weights if send and call.weights is not None else {}
     tensors = {f"w/{name}": tensor for name, tensor in weights.items()}
+    # What several runs have in common travels once.
+    first_place: dict[int, str] = {}
     for index, run in enumerate(call.runs):
-        tensors |= {f"{index}/{name}": tensor for name, tensor in run.tensors.items()}
+        places = {name: first_place.setdefault(id(t), f"{index}/{name}") for name, t in run.tensors.items()}
+        head["runs"].append({"tensors": places, "arguments": dict(run.arguments)})
+        tensors |= {places[name]: tensor for name, tensor in run.tensors.items()}
     return head, tensors
 
 
@@ -74,7 +78,10 @@ def unpack_call(
         config=head["config"],
         weights=weights if head["weights"] else None,
         weights_required=head["weights_required"],
-        runs=[Run(_group(tensors, str(index)), arguments) for index, arguments in enumerate(head["runs"])],
+        runs=[
+            Run({name: tensors[place] for name, place in run["tensors"].items()}, run["arguments"])
+            for run in head["runs"]
+        ],
         training=head["training"],
         dtype=DTYPES[head["dtype"]],
         seed=head["seed"],

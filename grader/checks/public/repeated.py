@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,6 +50,7 @@ def _told(values: torch.Tensor) -> torch.Tensor:
     return torch.nan_to_num(values, nan=1e9, posinf=math.inf, neginf=-math.inf)
 
 
+@functools.lru_cache(maxsize=256)
 def other_calls(case: SequenceCase) -> list[dict[str, Any]]:
     """The same sizes with a padding, a larger batch of longer sequences, the same sizes without padding."""
     padding = "right" if case.padding == "none" else "none"

@@ -17,6 +17,7 @@ from grader.cases import MASKS, PADDINGS, Case
 _SEEDS = 8
 """By their remainders seeds decide how arguments are handed over, see `Case.by_position` and `inputs`."""
 
+_ORDER = {kind: place for kinds in (MASKS, PADDINGS) for place, kind in enumerate(kinds)}
 _USUAL = {"causal": True, "norm_first": True}
 
 
@@ -52,11 +53,10 @@ def _small(case: Case) -> Iterator[Case]:
 
 def _oddity(case: Case) -> tuple[int, ...]:
     """How far it is, in masks and switches, from what a student would try first."""
-    kind = {name: value for name, value in asdict(case).items() if name != "training"}
     return tuple(
-        (*MASKS, *PADDINGS).index(value) if isinstance(value, str) else int(value != _USUAL.get(name, False))
-        for name, value in kind.items()
-        if isinstance(value, (str, bool))
+        _ORDER.get(value, len(_ORDER)) if isinstance(value, str) else int(value != _USUAL.get(name, False))
+        for name, value in asdict(case).items()
+        if isinstance(value, (str, bool)) and name != "training"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import asdict, fields
 
 import pytest
@@ -135,6 +137,13 @@ def test_every_case_has_simpler_ones(name: str) -> None:
             assert own == {n: v for n, v in asdict(tried[-1]).items() if isinstance(v, (bool, str))}
             assert tried[-1].by_position is case.by_position
             assert getattr(tried[0], "causal", True) or name == "multi_head_free"
+
+
+def test_grading_does_not_need_hypothesis() -> None:
+    """Neither at home nor for staff: what it would shrink to depends on its version and on what is loaded."""
+    probe = "import sys, grader.home, grader.grading, grader.batch; print('hypothesis' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
 
 
 def test_a_case_prints_on_one_line() -> None:

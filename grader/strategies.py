@@ -37,11 +37,9 @@ class Family:
 
     Attributes:
         kinds: a strategy and a number of cases for each kind of coincidence.
-        any_sizes: all sizes from 1 up, in any relation; what a plain `@given` would be given.
     """
 
     kinds: Mapping[str, tuple[Cases, int]]
-    any_sizes: Cases
 
 
 def draw(family: Family, number: int) -> list[Case]:
@@ -123,7 +121,6 @@ def attention_cases(
     ones: tuple[str, ...] = (),
     batch_of_one: bool = False,
     long: bool = False,
-    any_sizes: bool = False,
 ) -> AttentionCase:
     """Draw attention cases.
 
@@ -132,24 +129,19 @@ def attention_cases(
         ones: sizes that are 1.
         batch_of_one: one of the leading dimensions is 1.
         long: with T_q and T_k between 67 and 80.
-        any_sizes: all sizes from 1 up, in any relation.
     """
     names = ["T_q", "T_k", "d_head", "d_v"]
-    smallest = 1 if any_sizes else 2
-    ranges = [st.integers(smallest, 9)] * 4
+    ranges = [st.integers(2, 9)] * 4
     if long:
         ranges[0] = ranges[1] = st.integers(67, 80)
-    tuples = st.tuples(*ranges)
-    if not any_sizes:
-        tuples = tuples.filter(_distinct)
-    sizes = dict(zip(names, draw(tuples), strict=True))
+    sizes = dict(zip(names, draw(st.tuples(*ranges).filter(_distinct)), strict=True))
     if equal:
         sizes |= dict.fromkeys(equal, sizes[equal[0]])
     sizes |= dict.fromkeys(ones, 1)
     mask = draw(st.sampled_from(masks))
     several = mask in ("first", "last", "ones")  # only then do these differ from other kinds
     fewest, most = 2 if several else int(batch_of_one or mask == "padding"), 2 if long else 3
-    lead = draw(st.lists(st.integers(smallest, 2 if long else 4), min_size=fewest, max_size=most))
+    lead = draw(st.lists(st.integers(2, 2 if long else 4), min_size=fewest, max_size=most))
     if batch_of_one:
         lead[draw(st.integers(0, len(lead) - 1))] = 1
     return AttentionCase(
@@ -178,7 +170,7 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     }
     if dead or "none" in masks:
         kinds["T_k=1"] = (single_key, 1)
-    return Family(kinds, kind(any_sizes=True))
+    return Family(kinds)
 
 
 _ALIVE = tuple(mask for mask in MASKS if mask not in ("one_column", "columns"))
@@ -191,11 +183,7 @@ def _mixed_attention_family() -> Family:
     alive, dead = _attention_family(_ALIVE).kinds, _attention_family(_DEAD, dead=True).kinds
     halves = {f"{name}, alive": (strategy, -(-2 * n // 3)) for name, (strategy, n) in alive.items()}
     halves |= {f"{name}, dead": (strategy, -(-n // 3)) for name, (strategy, n) in dead.items()}
-    any_sizes = [
-        attention_cases(masks=_ALIVE, any_sizes=True),
-        attention_cases(masks=_DEAD, dead=True, any_sizes=True),
-    ]
-    return Family(halves, st.one_of(any_sizes))
+    return Family(halves)
 
 
 def _distinct(sizes: tuple[int, ...]) -> bool:
@@ -207,14 +195,7 @@ def _distinct(sizes: tuple[int, ...]) -> bool:
 
 @st.composite
 def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -> dict[str, int]:
-    """Draw B, T, n_heads and d_head, pairwise distinct but for the coincidence; "any" has no rule."""
-    if coincidence == "any":
-        return {
-            "B": draw(st.integers(1, 3)),
-            "T": draw(st.integers(1, 8)),
-            "n_heads": draw(st.integers(1, 3)),
-            "d_head": draw(st.integers(1, 4)),
-        }
+    """Draw B, T, n_heads and d_head, pairwise distinct but for the coincidence."""
     long = coincidence == "long"
     ranges = {
         "B": st.integers(2, 3 if long else 4),
@@ -321,13 +302,12 @@ def _sequence_family(cases: Callable[..., Cases], *, without: tuple[str, ...] = 
         # A single position that is padding: by itself it would hardly ever be drawn.
         lone = cases(coincidence="T=1", **(options | {"paddings": ("whole",)}))
         kinds["T=1, padded"] = (lone, 1)
-    return Family(kinds, cases(coincidence="any", **options))
+    return Family(kinds)
 
 
 def _with_sharp(family: Family, **options: Any) -> Family:
     sharp = multi_head_cases(sharp=True, **options)
-    any_sizes = multi_head_cases(coincidence="any", sharp=True, **options)
-    return Family(dict(family.kinds) | {"sharp": (sharp, 3)}, st.one_of(family.any_sizes, any_sizes))
+    return Family(dict(family.kinds) | {"sharp": (sharp, 3)})
 
 
 _PADDED = ("right", "left", "scattered")
@@ -348,8 +328,7 @@ FAMILIES: dict[str, Family] = {
         causal=_ANY,
     ),
     "multi_head_sharp": Family(
-        {"sharp": (multi_head_cases(sharp=True, paddings=("none", *_PADDED), causal=_ANY), 20)},
-        multi_head_cases(coincidence="any", sharp=True, paddings=("none", *_PADDED), causal=_ANY),
+        {"sharp": (multi_head_cases(sharp=True, paddings=("none", *_PADDED), causal=_ANY), 20)}
     ),
     "multi_head_dead": _sequence_family(
         multi_head_cases, paddings=("left", "scattered", "whole"), without=("T=1",)

@@ -7,6 +7,7 @@ goes wrong there leaves as a `SubmissionError`, everything that comes out leaves
 from __future__ import annotations
 
 import builtins
+import dis
 import random
 import re
 import traceback
@@ -42,6 +43,8 @@ MAX_TEXT = 500
 
 CLOSE_WATCH = 8
 """Of so many calls one has a run under torch's function mode, which slows it down."""
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
 
 _equal = torch.equal
 _named_parameters = nn.Module.named_parameters
@@ -168,9 +171,9 @@ class Adapter:
         found = self._class(call.target)
         try:
             found(**call.config)
-        except NotImplementedError as error:
-            raise self._outcome(error, call.target.class_name, Raised) from error
         except Exception as error:
+            if _is_stub(error):
+                raise self._outcome(error, call.target.class_name, Raised) from error
             return Answer(facts={"raised": [kind.__name__ for kind in type(error).__mro__]})
         return Answer(facts={"raised": []})
 
@@ -266,13 +269,11 @@ class Adapter:
         """Whether an exception goes through as it is: an outcome already, Ctrl-C, or for a debugger."""
         if isinstance(error, KeyboardInterrupt):
             return self._own_process
-        return isinstance(error, SubmissionError) or (
-            self._keep_errors and not isinstance(error, NotImplementedError)
-        )
+        return isinstance(error, SubmissionError) or (self._keep_errors and not _is_stub(error))
 
     def _outcome(self, error: BaseException, doing: str, kind: type[SubmissionError]) -> SubmissionError:
         where = self._where(error)
-        if isinstance(error, NotImplementedError):
+        if _is_stub(error):
             return StubReached(f"{doing} is not implemented yet", where)
         if _is_out_of_memory(error):
             return OutOfMemory(f"{doing} asked for more memory than there is", where)
@@ -402,6 +403,16 @@ def _kind(value: object) -> str:
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
     return f"a {_text(type(value).__name__)}"
+
+
+def _is_stub(error: BaseException) -> bool:
+    """Whether a `raise` statement was reached; torch gives one, too, for a dtype that an operator has not."""
+    innermost = error.__traceback__
+    if not isinstance(error, NotImplementedError) or innermost is None:
+        return False
+    while innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    return innermost.tb_frame.f_code.co_code[innermost.tb_lasti] == _RAISE
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

@@ -175,6 +175,11 @@ def test_construct_tells_what_is_raised(opened: Open, assignment: Assignment) ->
 ERRORS: dict[str, tuple[str, type[SubmissionError], str]] = {
     "raise ValueError('at 0x7f00deadbeef')": ("forward", Raised, "ValueError: at 0x..."),
     "raise NotImplementedError": ("forward", StubReached, "not implemented"),
+    "torch.ones(1) | torch.ones(1)": (
+        "forward",
+        Raised,
+        "NotImplementedError: .* not implemented for 'Float'",
+    ),
     "raise MemoryError": ("forward", OutOfMemory, "memory"),
     "return q": ("forward", BadReturn, "a single tensor"),
     "while True: pass": ("forward", TimedOut, "no answer within 3 s"),

@@ -30,6 +30,7 @@ from grader.submission import (
     OutOfMemory,
     PartMissing,
     Raised,
+    Run,
     StubReached,
     SubmissionError,
     Tensors,
@@ -117,11 +118,11 @@ class Adapter:
         modules = self._build_all(call)
         answer = Answer()
         with torch.no_grad():
-            for index, run in enumerate(call.runs):
+            for run in call.runs:
                 # A clone lies where torch's allocator puts it: kernels that depend on alignment then
                 # give the same bits for the same values.
                 inputs = {name: tensor.clone() for name, tensor in run.tensors.items()}
-                outputs = self._run(call, modules, index, inputs)
+                outputs = self._run(call, modules, run, inputs)
                 answer.runs.append(self._collect(outputs))
                 changed = [name for name, given in run.tensors.items() if not _same(inputs[name], given)]
                 answer.facts.setdefault("changed", []).append(changed)
@@ -130,13 +131,13 @@ class Adapter:
     def _gradients(self, call: Call) -> Answer:
         modules = self._build_all(call)
         answer = Answer()
-        for index, run in enumerate(call.runs):
+        for run in call.runs:
             inputs = {
                 name: tensor.clone().requires_grad_(tensor.is_floating_point() and call.input_gradients)
                 for name, tensor in run.tensors.items()
                 if not name.startswith("grad.")
             }
-            outputs = self._run(call, modules, index, inputs)
+            outputs = self._run(call, modules, run, inputs)
             parameters = {
                 (f"{index}.{name}" if call.depth > 1 else name): parameter
                 for index, module in enumerate(modules)
@@ -238,20 +239,16 @@ class Adapter:
         return modules
 
     def _run(
-        self, call: Call, modules: list[nn.Module], index: int, inputs: dict[str, torch.Tensor]
+        self, call: Call, modules: list[nn.Module], run: Run, inputs: dict[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """Chain the modules; of all but the last only the first output goes on.
-
-        Args:
-            index: which of the call's runs it is.
-        """
+        """Chain the modules; of all but the last only the first output goes on."""
         target = call.target
         outputs: tuple[Any, ...] = tuple(inputs[name] for name in target.inputs if name in inputs)
         taken = len(outputs)
-        given = dict(call.runs[index].arguments) | {n: t for n, t in inputs.items() if n not in target.inputs}
+        given = dict(run.arguments) | {n: t for n, t in inputs.items() if n not in target.inputs}
         options, keywords = _in_order(given, target.options, call.by_position)
         turn, rest = divmod(call.seed, CLOSE_WATCH)
-        closely = rest == 0 and turn % len(call.runs) == index
+        closely = rest == 0 and call.runs[turn % len(call.runs)] is run
         with self._watch.forward(closely=closely), self._student_code(f"{call.target.class_name}.forward"):
             for module in modules:
                 outputs = _outputs(module(*outputs[:taken], *options, **keywords), target)
@@ -406,7 +403,7 @@ def _kind(value: object) -> str:
 
 
 def _is_stub(error: BaseException) -> bool:
-    """Whether a `raise` statement was reached; torch gives one, too, for a dtype that an operator has not."""
+    """Whether a `raise NotImplementedError` was reached; torch's operators have their own."""
     innermost = error.__traceback__
     if not isinstance(error, NotImplementedError) or innermost is None:
         return False

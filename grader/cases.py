@@ -85,6 +85,11 @@ class Case:
         """Sizes of such a case that a student can hold, the smallest first; none: it is shown as it is."""
         return ()
 
+    @property
+    def shows_its_mask(self) -> bool:
+        """Whether something is masked, if the case is one with a mask."""
+        return True
+
     def tell(self, name: str, value: Any) -> str:
         """One field, as a student reads it."""
         return _PHRASES.get(name, f"{name}={value}")
@@ -200,6 +205,10 @@ class AttentionCase(Case):
             for T_q, T_k, d_head, d_v in sizes
         ]
 
+    @property
+    def shows_its_mask(self) -> bool:
+        return self.blocked is None or bool(self.blocked.any())
+
     def _mask_shape(self) -> tuple[int, ...]:
         ones = [1] * len(self.lead)
         return {
@@ -291,6 +300,10 @@ class SequenceCase(Case):
     def small_sizes(self) -> Sequence[Mapping[str, Any]]:
         sizes = ((1, 1, 1, 1), (1, 2, 1, 1), (2, 2, 2, 2), (2, 3, 2, 2), (2, 5, 3, 4))
         return [dict(zip(("B", "T", "n_heads", "d_head"), each, strict=True)) for each in sizes]
+
+    @property
+    def shows_its_mask(self) -> bool:
+        return self.padding in ("none", "empty") or bool(self.padded.any())
 
     @property
     def cuts(self) -> list[int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +31,15 @@ Cases = st.SearchStrategy[Case]
 _SEEDS = st.integers(0, 2**16)
 
 
-@dataclass(frozen=True)
-class Family:
-    """The cases that a group of checks is run on.
-
-    Attributes:
-        kinds: a strategy and a number of cases for each kind of coincidence.
-    """
-
-    kinds: Mapping[str, tuple[Cases, int]]
+Family = Mapping[str, tuple[Cases, int]]
+"""The cases that a group of checks is run on: a strategy and a number for each kind of coincidence."""
 
 
 def draw(family: Family, number: int) -> list[Case]:
     """Draw the family's cases afresh, the same for the same `number`; small ones come first."""
     cases: list[Case] = []
     met: Counter[tuple[str, Any]] = Counter()
-    for index, (strategy, count) in enumerate(family.kinds.values()):
+    for index, (strategy, count) in enumerate(family.values()):
         pool = _examples(strategy, 3 * count + 4, 1000 * number + index)
         for _ in range(min(count, len(pool))):
             chosen = min(pool, key=lambda case: sum(met[feature] for feature in _features(case)))
@@ -170,7 +163,7 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     }
     if dead or "none" in masks:
         kinds["T_k=1"] = (single_key, 1)
-    return Family(kinds)
+    return kinds
 
 
 _ALIVE = tuple(mask for mask in MASKS if mask not in ("one_column", "columns"))
@@ -180,10 +173,10 @@ _DEAD = tuple(mask for mask in MASKS if mask != "none")
 
 def _mixed_attention_family() -> Family:
     """With and without masks, with and without dead rows: what the reference is compared on."""
-    alive, dead = _attention_family(_ALIVE).kinds, _attention_family(_DEAD, dead=True).kinds
+    alive, dead = _attention_family(_ALIVE), _attention_family(_DEAD, dead=True)
     halves = {f"{name}, alive": (strategy, -(-2 * n // 3)) for name, (strategy, n) in alive.items()}
     halves |= {f"{name}, dead": (strategy, -(-n // 3)) for name, (strategy, n) in dead.items()}
-    return Family(halves)
+    return halves
 
 
 def _distinct(sizes: tuple[int, ...]) -> bool:
@@ -302,12 +295,12 @@ def _sequence_family(cases: Callable[..., Cases], *, without: tuple[str, ...] = 
         # A single position that is padding: by itself it would hardly ever be drawn.
         lone = cases(coincidence="T=1", **(options | {"paddings": ("whole",)}))
         kinds["T=1, padded"] = (lone, 1)
-    return Family(kinds)
+    return kinds
 
 
 def _with_sharp(family: Family, **options: Any) -> Family:
     sharp = multi_head_cases(sharp=True, **options)
-    return Family(dict(family.kinds) | {"sharp": (sharp, 3)})
+    return dict(family) | {"sharp": (sharp, 3)}
 
 
 _PADDED = ("right", "left", "scattered")
@@ -327,9 +320,9 @@ FAMILIES: dict[str, Family] = {
         paddings=_PADDED,
         causal=_ANY,
     ),
-    "multi_head_sharp": Family(
-        {"sharp": (multi_head_cases(sharp=True, paddings=("none", *_PADDED), causal=_ANY), 20)}
-    ),
+    "multi_head_sharp": {
+        "sharp": (multi_head_cases(sharp=True, paddings=("none", *_PADDED), causal=_ANY), 20)
+    },
     "multi_head_dead": _sequence_family(
         multi_head_cases, paddings=("left", "scattered", "whole"), without=("T=1",)
     ),

@@ -34,7 +34,7 @@ class GeneratedRun(CheckRun):
         if check.family is None:
             self._must_pass(check, None)
             return
-        kinds = FAMILIES[check.family].kinds.values()
+        kinds = FAMILIES[check.family].values()
         strategy = st.sampled_from([cases for cases, count in kinds for _ in range(count)]).flatmap(_itself)
 
         @settings(

@@ -52,7 +52,7 @@ class GeneratedRun(CheckRun):
         on_every_case()
 
     def _must_pass(self, check: Check, case: Case | None) -> None:
-        failure = self._attempt(check, case)
+        failure = self.attempt(check, self.clients[check.part], case)
         if failure is not None:
             raise failure
 

@@ -135,7 +135,9 @@ def _own_code_s(calls: list, files) -> float:
 def _fresh_pytest_s(submission: Path) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "tests.bench.fresh_pytest", str(submission)]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    if "failed" in said:  # the submission is a right one: what is timed would be failures
+        raise RuntimeError(f"the fresh pytest must pass, got {said}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -12,13 +12,15 @@ import random
 import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy
 import torch
 from torch import nn
 
+from grader.device_watch import DeviceWatch
 from grader.from_scratch import OperatorWatch
 from grader.loader import SubmissionModules
 from grader.stand_ins import StandIn, StandIns
@@ -121,8 +123,9 @@ class Adapter:
             for run in call.runs:
                 # A clone lies where torch's allocator puts it: kernels that depend on alignment then
                 # give the same bits for the same values.
-                inputs = {name: tensor.clone() for name, tensor in run.tensors.items()}
-                outputs = self._run(call, modules, run, inputs)
+                inputs = {name: _laid_out(tensor, call) for name, tensor in run.tensors.items()}
+                with self._device_watch(call, modules, inputs):
+                    outputs = self._run(call, modules, run, inputs)
                 answer.runs.append(self._collect(outputs))
                 changed = [name for name, given in run.tensors.items() if not _same(inputs[name], given)]
                 answer.facts.setdefault("changed", []).append(changed)
@@ -231,11 +234,20 @@ class Adapter:
         modules = []
         for index in range(call.depth):
             module = self._build(call)
+            if call.neighbours:
+                inputs = {name: tensor.clone() for name, tensor in call.runs[0].tensors.items()}
+                with torch.no_grad():
+                    self._run(call, [module], call.runs[0], inputs)
             if call.weights is not None:
                 prefix = f"{index}." if call.depth > 1 else ""
                 with self._student_code(f"loading weights into {call.target.class_name}"):
                     _load_weights(module, call.weights, prefix, required=call.weights_required)
             modules.append(module)
+        for config in call.neighbours:
+            neighbour = self._build(replace(call, config=config))
+            with self._student_code("setting the parameters to 0"), torch.no_grad():
+                for parameter in neighbour.parameters():
+                    parameter.zero_()
         return modules
 
     def _run(
@@ -253,6 +265,14 @@ class Adapter:
             for module in modules:
                 outputs = _outputs(module(*outputs[:taken], *options, **keywords), target)
         return dict(zip(target.outputs, outputs, strict=True))
+
+    def _device_watch(
+        self, call: Call, modules: Sequence[nn.Module], inputs: Tensors
+    ) -> AbstractContextManager[object]:
+        if not call.elsewhere:
+            return nullcontext()
+        with self._student_code("reading the parameters"):
+            return DeviceWatch(modules, inputs.values())
 
     def _collect(self, tensors: Mapping[str, torch.Tensor], called: str = "") -> dict[str, torch.Tensor]:
         with self._student_code("reading what was returned", BadReturn):
@@ -370,6 +390,13 @@ def _plain(name: str, tensor: torch.Tensor) -> torch.Tensor:
     # A copy of its own: the student may write into the same memory in the next run.
     plain = tensor.detach().as_subclass(torch.Tensor)
     return plain.clone(memory_format=torch.contiguous_format)
+
+
+def _laid_out(tensor: torch.Tensor, call: Call) -> torch.Tensor:
+    """A copy of one's own, in memory as the call says."""
+    if call.strided and tensor.dim() > 2:
+        return tensor.transpose(-3, -2).clone(memory_format=torch.contiguous_format).transpose(-3, -2)
+    return tensor.clone()
 
 
 def _same(used: torch.Tensor, given: torch.Tensor) -> bool:

@@ -26,6 +26,7 @@ STUDENTS_MODULES = (
     "check",
     "client",
     "debugger",
+    "device_watch",
     "expect",
     "from_scratch",
     "grouped",

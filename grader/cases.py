@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,16 @@ class Case:
     def by_position(self) -> bool:
         """Whether arguments are handed over by position, as far as they are the first ones."""
         return self.seed % 8 >= 4
+
+    @property
+    def narrow_dtype(self) -> torch.dtype | None:
+        """float32 in a third of the cases, for what is mostly asked in float64; None: whatever it is else."""
+        return torch.float32 if self.seed % 3 == 0 else None
+
+    @property
+    def neighbours(self) -> list[dict[str, int | bool]]:
+        """Configurations of other instances: the same, and one that has nothing in common with it."""
+        return [self.config, self.config]
 
     @property
     def weights(self) -> dict[str, torch.Tensor] | None:
@@ -121,12 +131,20 @@ MASKS = (
     "first",
     "last",
     "ones",
+    "unbatched",
     "one_column",
     "columns",
 )
 """How a mask's shape meets the scores' ``(*lead, T_q, T_k)``: not given; all of it; ``(T_q, T_k)``;
 ``(T_k,)``; ``(1, T_k)``; one row for each of the first dimension; all of it with all leading dimensions
-1 but the first, but the last, or with all of them 1; ``(T_q, 1)``; ``(*lead, T_q, 1)``."""
+1 but the first, but the last, or with all of them 1; all of it without the first dimension; ``(T_q, 1)``;
+``(*lead, T_q, 1)``."""
+
+MASKS_OF_SEVERAL = ("first", "last", "ones", "unbatched")
+"""Kinds that differ from others where there are two leading dimensions or more."""
+
+BLOCK_OF_KEYS = 16
+"""With more keys than these some queries have the first ones blocked: all that such a block reads."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +182,10 @@ class AttentionCase(Case):
             return None
         shape = self._mask_shape()
         blocked = self.coins("mask", *shape, probability=0.4)
+        if shape[-1] > BLOCK_OF_KEYS:
+            first_open = torch.randint(shape[-1], (*shape[:-1], 1), generator=self._generator("first open"))
+            late = self.coins("late", *shape[:-1], 1, probability=0.5)
+            blocked |= late & (torch.arange(shape[-1]) < first_open)
         # One key stays open in every row of the mask, so that no query is dead by accident.
         open_key = torch.randint(shape[-1], shape[:-1], generator=self._generator("open key"))
         blocked.scatter_(-1, open_key.unsqueeze(-1), False)
@@ -197,8 +219,7 @@ class AttentionCase(Case):
 
     @property
     def small_sizes(self) -> Sequence[Mapping[str, Any]]:
-        # Only with two leading dimensions do some kinds of masks differ from others.
-        lead = 2 if self.mask in ("first", "last", "ones") else int(self.mask == "padding")
+        lead = 2 if self.mask in MASKS_OF_SEVERAL else int(self.mask == "padding")
         sizes = ((1, 1, 1, 1), (1, 2, 1, 1), (2, 2, 1, 1), (2, 2, 2, 2), (2, 3, 4, 5))
         return [
             {"lead": (min(T_q, d_head),) * lead, "T_q": T_q, "T_k": T_k, "d_head": d_head, "d_v": d_v}
@@ -220,6 +241,7 @@ class AttentionCase(Case):
             "first": (*self.lead[:1], *ones[1:], self.T_q, self.T_k),
             "last": (*ones[1:], *self.lead[-1:], self.T_q, self.T_k),
             "ones": (*ones, self.T_q, self.T_k),
+            "unbatched": (*self.lead[1:], self.T_q, self.T_k),
             "one_column": (self.T_q, 1),
             "columns": (*self.lead, self.T_q, 1),
         }[self.mask]
@@ -251,6 +273,10 @@ class SequenceCase(Case):
     @property
     def config(self) -> dict[str, int | bool]:
         return {"d_model": self.D, "n_heads": self.n_heads}
+
+    @property
+    def neighbours(self) -> list[dict[str, int | bool]]:
+        return [self.config, replace(self, n_heads=self.n_heads + 1).config]
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -355,6 +381,11 @@ class BlockCase(SequenceCase):
         # Pre-norm is the default: half of the cases leave it to that.
         by_default = self.norm_first and self.seed % 2 == 0
         return sizes if by_default else sizes | {"norm_first": self.norm_first}
+
+    @property
+    def neighbours(self) -> list[dict[str, int | bool]]:
+        other = replace(self, n_heads=self.n_heads + 1, d_ff=self.d_ff + 1, norm_first=not self.norm_first)
+        return [self.config, other.config]
 
     @cached_property
     def x(self) -> torch.Tensor:  # (B, T, D)

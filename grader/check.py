@@ -26,7 +26,9 @@ from grader.expect import CheckFailure
 from grader.simplest import simpler, size
 from grader.submission import (
     FATAL,
+    Died,
     NotImportable,
+    OutOfMemory,
     PartMissing,
     StubReached,
     Submission,
@@ -174,6 +176,8 @@ class CheckRun:
         __tracebackhide__ = True
         self.carried = None
         found = self._first_failure(check, self.submission, self.clients[check.part])
+        if found is not None and isinstance(found.failure, _OF_THE_MOMENT):
+            found = self._first_failure(check, self.submission, self.clients[check.part])
         if found is None:
             return
         at_fault, found = self._with_stand_ins(check, found)
@@ -295,6 +299,9 @@ class CheckRun:
             lines["grid"] = failure.grid
         return ({"given": "; ".join(given)} if given else {}) | lines
 
+
+_OF_THE_MOMENT = (OutOfMemory, Died)
+"""What a machine that is short of memory does to right code, too: it is tried once more."""
 
 _SIMPLIFIED = (Outcome.FAILED, Outcome.RAISED, Outcome.BAD_RETURN)
 _WHATEVER_THE_CASE = (StubReached, PartMissing, NotImportable, WrongParameters)

@@ -23,6 +23,9 @@ from grader.text import one_line
 _DTYPE_COMPLAINT = re.compile(r"dtype|scalar type|\bDouble\b|\bFloat\b|float64|float32")
 
 
+_CIRCUMSTANCES = ("neighbours", "strided", "elsewhere")
+_OPTIONS = ("weights", "depth", "dtype", "training", *_CIRCUMSTANCES)
+
 MAX_SIZE = 1 << 40
 """No parameter is longer in any direction."""
 
@@ -95,7 +98,8 @@ class PartClient:
             runs: keyword arguments of each forward, tensors and others (``causal=False``).
             common: those that all runs share. ``weights=`` loads these weights, and the check is
                 blocked where they do not fit; ``depth=`` chains so many instances; ``dtype=`` and
-                ``training=`` stand for those of the client and the case.
+                ``training=`` stand for those of the client and the case; ``neighbours=``,
+                ``strided=`` and ``elsewhere=`` are those of a `Call`.
 
         Raises:
             SubmissionError: there is no answer.
@@ -121,6 +125,8 @@ class PartClient:
         """What tells one question from another; None for one that is not about the case's own tensors."""
         weights = options.get("weights")
         if len(asked) != 1 or (weights is not None and weights is not case.weights):
+            return None
+        if any(name in options for name in _CIRCUMSTANCES):
             return None
         run, own = asked[0], case.inputs
         if any(own.get(name) is not tensor for name, tensor in run.tensors.items()):
@@ -205,6 +211,9 @@ class PartClient:
         depth: int = 1,
         dtype: torch.dtype | None = None,
         training: bool | None = None,
+        neighbours: Sequence[Mapping[str, int | bool]] = (),
+        strided: bool = False,
+        elsewhere: bool = False,
     ) -> Call:
         return Call(
             self.part.target,
@@ -221,6 +230,9 @@ class PartClient:
             by_position=case.by_position,
             # Where there are parameters, their gradients must not depend on whether the input wants one.
             input_gradients=case.weights is None or case.seed % 4 != 1,
+            neighbours=neighbours,
+            strided=strided,
+            elsewhere=elsewhere,
         )
 
     def _ask(self, call: Call, *, fixed_dtype: bool = False) -> Answer:
@@ -273,7 +285,7 @@ def _as_dtype(call: Call) -> Call:
 
 def _split(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Part what goes to `forward` from what says how it is called."""
-    options = {n: v for n, v in inputs.items() if n in ("weights", "depth", "dtype", "training")}
+    options = {n: v for n, v in inputs.items() if n in _OPTIONS}
     return {n: v for n, v in inputs.items() if n not in options}, options
 
 

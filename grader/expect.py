@@ -141,10 +141,19 @@ def _difference(have: torch.Tensor, want: torch.Tensor, wrong: torch.Tensor, nam
         return f"{_at(name, index)} is nan{wanted}" + _counted(nan, wrong.numel(), "nan")
     index = _first(wrong)
     gaps = (have - want)[wrong].abs()
-    wrongly = "wrong" + (f", by up to {float(gaps.max()):.2g}" if bool(torch.isfinite(gaps).all()) else "")
-    digits = 5 if _value(have[index]) != _value(want[index]) else 17
+    worst = float(gaps.max())
+    wrongly = "wrong" + (f", by up to {worst:.{2 if worst > 1e-3 else 3}g}" if math.isfinite(worst) else "")
+    digits = _digits(have[index], want[index])
     first = f"{_at(name, index)} is {_value(have[index], digits)}, not {_value(want[index], digits)}"
     return first + _counted(int(wrong.sum()), wrong.numel(), wrongly)
+
+
+def _digits(have: torch.Tensor, want: torch.Tensor) -> int:
+    """How many show that the two are different, and by what."""
+    size, gap = float(torch.max(have.abs(), want.abs())), float((have - want).abs())
+    if not (math.isfinite(gap) and gap):
+        return 5
+    return min(17, max(5, math.ceil(math.log10(size / gap)) + 2))
 
 
 def _rounded(value: float) -> float:

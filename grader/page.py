@@ -196,6 +196,12 @@ class Submission:
         return [row for row in self.passed if row.about.get("at_fault")]
 
     @property
+    def unseen(self) -> set[str]:
+        """Files without which a later part's check passes, though none of their own checks fails."""
+        blamed = {row.about["at_fault"] for row in self.rows if row.about.get("at_fault")}
+        return blamed - {f"{row.about['part']}.py" for row in self.rows if row.lost}
+
+    @property
     def recognised(self) -> Sequence[Mapping[str, Any]]:
         """Misconceptions."""
         found: Sequence[Mapping[str, Any]] = self.about.get("recognised", ())
@@ -392,6 +398,7 @@ class Page:
                 "A part that is missing or cannot be imported", lambda s: s.has("missing", "not_importable")
             ),
             those("Hangs or ends its process", lambda s: s.has("timed_out", "died", "out_of_memory")),
+            those("A file is at fault in later parts, and loses nothing itself", lambda s: bool(s.unseen)),
             those("Late", lambda s: s.mark.entry.late is True),
             those("Set by hand", lambda s: bool(s.mark.overrides)),
         )

@@ -12,7 +12,7 @@ a family has changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from grader.cases import MASKS, PADDINGS, AttentionCase, BlockCase, Case, MultiHeadCase
-from grader.recorded import CASES_FILE, as_text
+from grader.cases import MASKS, MASKS_OF_SEVERAL, PADDINGS, AttentionCase, BlockCase, Case, MultiHeadCase
+from grader.recorded import CASES_FILE, as_text, recorded
 from grader.simplest import size
 
 RECORD_SEED = 3
@@ -62,9 +62,15 @@ class DrawnCases(dict[str, list[Case]]):
         return self[name]
 
 
-def record(path: Path = CASES_FILE) -> None:
-    """Draw all families and write them."""
-    drawn = {name: draw(family, RECORD_SEED) for name, family in FAMILIES.items()}
+def record(names: Collection[str] = (), path: Path = CASES_FILE) -> None:
+    """Draw these families, all if none is named, and write them beside what is recorded of the others.
+
+    Whatever changes in the source, what Hypothesis draws may change with it: it takes constants from there.
+    """
+    drawn = {
+        name: draw(family, RECORD_SEED) if name in (names or FAMILIES) else recorded(path)[name]
+        for name, family in FAMILIES.items()
+    }
     path.write_text(as_text(drawn), encoding="utf-8")
 
 
@@ -104,6 +110,9 @@ def _examples(strategy: Cases, count: int, number: int) -> list[Case]:
 # --- attention -----------------------------------------------------------------------------------
 
 
+_LENGTHS = {"short": st.integers(2, 9), "long": st.integers(67, 80), "far": st.integers(260, 300)}
+
+
 @st.composite
 def attention_cases(
     draw: Callable[..., Any],
@@ -113,7 +122,7 @@ def attention_cases(
     equal: tuple[str, ...] = (),
     ones: tuple[str, ...] = (),
     batch_of_one: bool = False,
-    long: bool = False,
+    length: str = "short",
 ) -> AttentionCase:
     """Draw attention cases.
 
@@ -121,20 +130,19 @@ def attention_cases(
         equal: sizes that coincide; all others are pairwise distinct.
         ones: sizes that are 1.
         batch_of_one: one of the leading dimensions is 1.
-        long: with T_q and T_k between 67 and 80.
+        length: of T_q and T_k: "short", up to 9; "long", 67 to 80; "far", 260 to 300.
     """
     names = ["T_q", "T_k", "d_head", "d_v"]
     ranges = [st.integers(2, 9)] * 4
-    if long:
-        ranges[0] = ranges[1] = st.integers(67, 80)
+    ranges[0] = ranges[1] = _LENGTHS[length]
     sizes = dict(zip(names, draw(st.tuples(*ranges).filter(_distinct)), strict=True))
     if equal:
         sizes |= dict.fromkeys(equal, sizes[equal[0]])
     sizes |= dict.fromkeys(ones, 1)
     mask = draw(st.sampled_from(masks))
-    several = mask in ("first", "last", "ones")  # only then do these differ from other kinds
-    fewest, most = 2 if several else int(batch_of_one or mask == "padding"), 2 if long else 3
-    lead = draw(st.lists(st.integers(2, 2 if long else 4), min_size=fewest, max_size=most))
+    fewest = 2 if mask in MASKS_OF_SEVERAL else int(batch_of_one or mask == "padding")
+    most = {"short": 3, "long": 2, "far": fewest}[length]
+    lead = draw(st.lists(st.integers(2, 4 if length == "short" else 2), min_size=fewest, max_size=most))
     if batch_of_one:
         lead[draw(st.integers(0, len(lead) - 1))] = 1
     return AttentionCase(
@@ -147,6 +155,7 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
         return attention_cases(masks=masks, dead=dead, **options)
 
     unmasked = ("none",) if "none" in masks else masks
+    by_query = tuple(mask for mask in masks if mask in ("full", "shared")) or masks
     single_key = attention_cases(masks=unmasked, dead=dead, ones=("T_k",))
     unmasked_one = attention_cases(masks=unmasked, dead=dead, batch_of_one=True)
     kinds = {
@@ -159,10 +168,12 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
         "d_head=1": (kind(ones=("d_head",)), 1),
         "d_v=1": (kind(ones=("d_v",)), 1),
         "batch of one": (kind(batch_of_one=True), 2),
-        "long": (kind(long=True), 1),
+        "long": (attention_cases(masks=by_query, dead=dead, length="long"), 1),
     }
     if dead or "none" in masks:
         kinds["T_k=1"] = (single_key, 1)
+    if "unbatched" in masks:
+        kinds["unbatched"] = (attention_cases(masks=("unbatched",), dead=dead), 2)
     return kinds
 
 
@@ -176,7 +187,11 @@ def _mixed_attention_family() -> Family:
     alive, dead = _attention_family(_ALIVE), _attention_family(_DEAD, dead=True)
     halves = {f"{name}, alive": (strategy, -(-2 * n // 3)) for name, (strategy, n) in alive.items()}
     halves |= {f"{name}, dead": (strategy, -(-n // 3)) for name, (strategy, n) in dead.items()}
-    return halves
+    return _with_far(halves)
+
+
+def _with_far(family: Family) -> Family:
+    return dict(family) | {"far": (attention_cases(masks=("full", "shared"), length="far"), 1)}
 
 
 def _distinct(sizes: tuple[int, ...]) -> bool:
@@ -189,11 +204,12 @@ def _distinct(sizes: tuple[int, ...]) -> bool:
 @st.composite
 def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -> dict[str, int]:
     """Draw B, T, n_heads and d_head, pairwise distinct but for the coincidence."""
-    long = coincidence == "long"
+    length = coincidence if coincidence in _LENGTHS else "short"
+    several = st.integers(2, 4 if length == "short" else 3)
     ranges = {
-        "B": st.integers(2, 3 if long else 4),
-        "T": st.integers(67, 80) if long else st.integers(2, 9),
-        "n_heads": st.integers(2, 3 if long else 4),
+        "B": several,
+        "T": _LENGTHS[length],
+        "n_heads": several,
         "d_head": st.integers(2, 6),
     }
     values = draw(st.tuples(*ranges.values()).filter(_distinct))
@@ -214,6 +230,10 @@ def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -
         sizes |= {"n_heads": 8, "d_head": 2}
     elif coincidence == "D=1":
         sizes |= {"n_heads": 1, "d_head": 1}
+    elif coincidence == "far":
+        sizes |= {"B": 1, "n_heads": 2, "d_head": 2}
+    elif coincidence == "B=T=1":
+        sizes |= {"B": 1, "T": 1}
     elif coincidence.endswith("=1"):
         sizes[{"B": "B", "T": "T", "H": "n_heads"}[coincidence[0]]] = 1
     return sizes
@@ -293,8 +313,11 @@ def _sequence_family(cases: Callable[..., Cases], *, without: tuple[str, ...] = 
     }
     if "whole" in options.get("paddings", ()):
         # A single position that is padding: by itself it would hardly ever be drawn.
-        lone = cases(coincidence="T=1", **(options | {"paddings": ("whole",)}))
-        kinds["T=1, padded"] = (lone, 1)
+        lone = options | {"paddings": ("whole",)}
+        kinds["T=1, padded"] = (cases(coincidence="T=1", **lone), 1)
+        kinds["B=T=1, padded"] = (cases(coincidence="B=T=1", **lone), 1)
+        if "none" in options["paddings"]:
+            kinds["B=T=1"] = (cases(coincidence="B=T=1", **(options | {"paddings": ("none",)})), 1)
     return kinds
 
 
@@ -307,7 +330,7 @@ _PADDED = ("right", "left", "scattered")
 _ANY = (True, False)
 
 FAMILIES: dict[str, Family] = {
-    "attention": _attention_family(_ALIVE),
+    "attention": _with_far(_attention_family(_ALIVE)),
     "attention_plain": _attention_family(("none",)),
     "attention_masked": _attention_family(_ALIVE_MASKED),
     "attention_dead": _attention_family(_DEAD, dead=True),
@@ -326,7 +349,10 @@ FAMILIES: dict[str, Family] = {
     "multi_head_dead": _sequence_family(
         multi_head_cases, paddings=("left", "scattered", "whole"), without=("T=1",)
     ),
-    "multi_head_mixed": _sequence_family(multi_head_cases, paddings=PADDINGS, causal=_ANY),
+    "multi_head_mixed": {
+        **_sequence_family(multi_head_cases, paddings=PADDINGS, causal=_ANY),
+        "far": (multi_head_cases(coincidence="far", paddings=("left",)), 1),
+    },
     "block": _sequence_family(block_cases),
     "block_mixed": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY),
     "block_pre_norm": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(True,)),

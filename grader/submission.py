@@ -46,6 +46,11 @@ class Call:
         depth: how many instances are chained, each fed with the output of the one before; their
             weights are named ``0.NAME``, ``1.NAME``, ...
         input_gradients: of ``gradients``: the inputs, too, ask for theirs.
+        neighbours: configurations of further instances, built and set to zero after this one; and this
+            one has then been called before, with the weights that it was made with.
+        strided: inputs lie in memory as heads do that were split off and transposed.
+        elsewhere: raise where tensors meet that would be on two devices if module and inputs had been
+            moved to another one.
         by_position: hand arguments over by position, as far as they are the first ones, not by name.
     """
 
@@ -62,6 +67,9 @@ class Call:
     depth: int = 1
     by_position: bool = False
     input_gradients: bool = True
+    neighbours: Sequence[Mapping[str, int | bool]] = ()
+    strided: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True)

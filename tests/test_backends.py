@@ -225,3 +225,86 @@ def test_process_wide_switches_do_not_outlive_a_call(opened: Open, assignment: A
     assert (torch.is_grad_enabled(), torch.get_default_dtype()) == (True, torch.float32)
     run = Run({"x": torch.ones(1, 2, 6).double(), "grad.output": torch.ones(1, 2, 6).double()})
     assert "x" in one.call(call(assignment, "multi_head", "gradients", runs=[run])).runs[0]
+
+
+SHARED = {
+    "for the class": ("self.n_heads = n_heads", "MultiHeadSelfAttention.n_heads = n_heads"),
+    "of all of a size": (
+        "self.proj = nn.Linear(d_model, d_model)",
+        "self.proj = MultiHeadSelfAttention.made.setdefault(d_model, nn.Linear(d_model, d_model))",
+    ),
+    "from older weights": (
+        "qkv = self.qkv(x)",
+        "self.kept = getattr(self, 'kept', self.qkv.bias.clone()); qkv = (self.qkv(x) + self.kept)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kept", [*SHARED, None])
+def test_what_is_kept_shows_among_neighbours(opened: Open, assignment: Assignment, kept: str | None) -> None:
+    """An instance that has a past and neighbours gives the same, unless it keeps what it should not."""
+    files = reference()
+    if kept is not None:
+        files["multi_head.py"] = files["multi_head.py"].replace(*SHARED[kept])
+        files["multi_head.py"] += "\n\nMultiHeadSelfAttention.made = {}\n"
+    shapes = {"qkv.weight": (18, 6), "qkv.bias": (18,), "proj.weight": (6, 6), "proj.bias": (6,)}
+    weights = {name: torch.ones(shape, dtype=torch.float64) for name, shape in shapes.items()}
+    options = {"runs": [Run({"x": torch.randn(1, 3, 6, dtype=torch.float64)})], "weights": weights}
+    one = opened(files)
+    alone = one.call(call(assignment, "multi_head", "forward", **options))
+    neighbours = [{"d_model": 6, "n_heads": 2}, {"d_model": 9, "n_heads": 3}]
+    among = one.call(call(assignment, "multi_head", "forward", neighbours=neighbours, **options))
+    same = torch.equal(alone.runs[0]["output"], among.runs[0]["output"])
+    assert same is (kept is None)
+
+
+def test_strided_inputs_have_the_same_values(opened: Open, assignment: Assignment) -> None:
+    """They only lie otherwise, where there are three dimensions or more."""
+    files = reference()
+    files["attention.py"] = files["attention.py"].replace(
+        "        d_head = q", "        q = q if q.is_contiguous() else q + 1\n        d_head = q"
+    )
+    one = opened(files)
+    runs = [
+        Run({n: torch.randn(2, 3, 4, dtype=torch.float64) for n in "qkv"}),
+        Run(dict.fromkeys("qkv", torch.eye(4))),
+    ]
+    plain = one.call(call(assignment, "attention", "forward", runs=runs, dtype=torch.float64))
+    strided = one.call(call(assignment, "attention", "forward", runs=runs, strided=True))
+    assert not torch.equal(plain.runs[0]["output"], strided.runs[0]["output"])
+    assert torch.equal(plain.runs[1]["output"], strided.runs[1]["output"])
+    assert strided.facts["changed"] == [[], []]
+
+
+LEFT_BEHIND = {
+    "attribute": ("self.mask = torch.ones(9, 9).triu(1).bool()", "mask = self.mask[:T, :T]", True),
+    "in a list": ("self.masks = [torch.ones(9, 9).triu(1).bool()]", "mask = self.masks[0][:T, :T]", True),
+    "buffer": (
+        "self.register_buffer('mask', torch.ones(9, 9).triu(1).bool())",
+        "mask = self.mask[:T, :T]",
+        False,
+    ),
+    "moved": ("self.mask = torch.ones(9, 9).triu(1).bool()", "mask = self.mask[:T, :T].to(x.device)", False),
+    "made there": ("pass", "mask = torch.ones(T, T).triu(1).bool()", False),
+    "a number": ("self.factor = torch.tensor(1.0)", "x = x * self.factor", False),
+}
+
+
+@pytest.mark.parametrize("kept", LEFT_BEHIND)
+def test_what_a_move_would_leave_behind(opened: Open, assignment: Assignment, kept: str) -> None:
+    """Plain attributes that meet the input are found, with their line; all else is let pass."""
+    made, used, found = LEFT_BEHIND[kept]
+    files = reference()
+    source = files["multi_head.py"].replace("self.n_heads = n_heads", f"self.n_heads = n_heads; {made}")
+    source = source.replace("if causal:\n", f"if causal:\n            {used}\n")
+    files["multi_head.py"] = source.replace("            mask = torch.ones_like(mask).triu(1)\n", "")
+    one = opened(files)
+    asked = call(
+        assignment, "multi_head", "forward", runs=[Run({"x": torch.ones(1, 3, 6).double()})], elsewhere=True
+    )
+    if not found:
+        assert one.call(asked).runs
+        return
+    with pytest.raises(Raised, match=r"two devices: one of shape \(3, 3\) is a plain attribute") as caught:
+        one.call(asked)
+    assert caught.value.where.startswith("attention.py:")  # where the two meet

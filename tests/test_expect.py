@@ -94,3 +94,13 @@ def test_text_of_a_students_is_made_safe() -> None:
     assert "[...]" in clean("x" * 10_000, 100)
     assert one_line("a\n\n b\tc") == "a b c"
     clean("\ud800" * 10).encode()
+
+
+def test_values_that_are_nearly_equal_are_told_apart() -> None:
+    """As many digits as show the difference, and no more."""
+    have, want = torch.tensor([0.290491], dtype=torch.float64), torch.tensor([0.29048], dtype=torch.float64)
+    assert told(lambda: expect.close(have, want, "x", "y"))[1] == "x[0] is 0.290491, not 0.29048"
+    last_bit = torch.nextafter(want, have)
+    assert told(lambda: expect.identical(last_bit, want, "x", "y"))[1] == (
+        "x[0] is 0.29048000000000007, not 0.29048000000000002"
+    )

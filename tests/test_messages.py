@@ -17,6 +17,8 @@ from tests.submissions import edited, reference, submission, with_part
 
 GOLDENS = Path(__file__).parent / "goldens"
 
+BEFORE_BLOCKING = "        # -inf blocks exactly"
+
 CASES: dict[str, tuple[SubmissionFiles, list[str]]] = {
     "no-scale": (
         edited("attention", (" / math.sqrt(d_head)", "")),
@@ -27,7 +29,7 @@ CASES: dict[str, tuple[SubmissionFiles, list[str]]] = {
         ["multi_head.head_slices", "multi_head.together", "block.together"],
     ),
     "mask-transposed": (
-        edited("attention", ("scores.masked_fill(mask", "scores.masked_fill(mask.mT if mask.dim() > 1 else mask")),
+        edited("attention", (BEFORE_BLOCKING, f"        mask = mask.mT if mask.dim() > 1 else mask\n{BEFORE_BLOCKING}")),
         ["attention.blocked_keys_weigh_zero", "attention.torch_agrees"],
     ),
     "finite-fill": (

@@ -229,6 +229,13 @@ def test_the_grader_s_failure_costs_no_points(classes: Marks) -> None:
     assert not failed.counted
 
 
+def test_a_fault_that_no_check_of_its_own_sees_is_told(assignment: Assignment, classes: Marks) -> None:
+    """A later part passes only without the file, and the file loses nothing: staff should look at it."""
+    blamed = document(assignment, {}, at_fault={"multi_head.head_slices": "attention.py"})
+    assert Submission("s1", mark("Alan Turing", blamed)).unseen == {"attention.py"}
+    assert not any(Submission("s1", each).unseen for each in classes.marks)
+
+
 # --- in a browser ---------------------------------------------------------------------------------
 
 

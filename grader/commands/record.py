@@ -1,21 +1,27 @@
-"""`record`: draw the cases of all families again."""
+"""`record`: draw the cases of families again."""
 
 from __future__ import annotations
 
 import argparse
 
 from grader.commands.arguments import EXIT_OK, Commands
+from grader.intake import InputError
 
 
 def register(commands: Commands) -> None:
     """Tell argparse of it."""
-    record = commands.add_parser("record", help="draw the cases of all families again")
+    record = commands.add_parser("record", help="draw the cases of families again")
+    record.add_argument("families", nargs="*", metavar="FAMILY", help="which ones; by default all")
     record.set_defaults(command=_run)
 
 
-def _run(_options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from grader import recorded, strategies
 
-    strategies.record()
+    unknown = sorted(set(options.families) - set(strategies.FAMILIES))
+    if unknown:
+        known = ", ".join(strategies.FAMILIES)
+        raise InputError(f"FAMILY: must be one of {known}; got {', '.join(unknown)}")
+    strategies.record(options.families)
     print(f"recorded {recorded.CASES_FILE}")
     return EXIT_OK

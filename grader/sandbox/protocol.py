@@ -45,6 +45,9 @@ def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tupl
         "depth": call.depth,
         "by_position": call.by_position,
         "input_gradients": call.input_gradients,
+        "neighbours": [dict(config) for config in call.neighbours],
+        "strided": call.strided,
+        "elsewhere": call.elsewhere,
     }
     weights = call.weights if send and call.weights is not None else {}
     tensors = {f"w/{name}": tensor for name, tensor in weights.items()}
@@ -88,6 +91,9 @@ def unpack_call(
         depth=head["depth"],
         by_position=head["by_position"],
         input_gradients=head["input_gradients"],
+        neighbours=head["neighbours"],
+        strided=head["strided"],
+        elsewhere=head["elsewhere"],
     )
 
 

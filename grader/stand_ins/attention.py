@@ -24,11 +24,13 @@ class ScaledDotProductAttention(nn.Module):
         *lead, T_q, _ = q.shape
         T_k = k.shape[-2]
         if mask is None:
-            mask = torch.zeros(T_q, T_k, dtype=torch.bool)
-        mask = mask.bool().expand(*lead, T_q, T_k)
+            mask = torch.zeros(T_q, T_k, dtype=torch.bool, device=q.device)
+        if mask.dtype is not torch.bool:
+            raise TypeError(f"mask must be boolean, True = blocked, got {mask.dtype}")
+        mask = mask.expand(*lead, T_q, T_k)
         dead = mask.all(-1, keepdim=True)  # opened for the operator, and set to 0 after it
         operator = F.scaled_dot_product_attention
         output = operator(q, k, v, attn_mask=~mask | dead)
-        each_key = torch.eye(T_k, dtype=q.dtype).expand(*lead, T_k, T_k)
+        each_key = torch.eye(T_k, dtype=q.dtype, device=q.device).expand(*lead, T_k, T_k)
         weights = operator(q, k, each_key, attn_mask=~mask | dead)
         return output.masked_fill(dead, 0.0), weights.masked_fill(dead, 0.0)

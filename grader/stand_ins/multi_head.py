@@ -25,11 +25,15 @@ class MultiHeadSelfAttention(nn.Module):
         **_options: object,
     ) -> torch.Tensor:
         """Attend in heads; a query with no key left gets the bias of `proj`."""
+        if not isinstance(causal, bool):
+            raise TypeError(f"causal must be True or False, got a {type(causal).__name__}")
+        if key_padding_mask is not None and key_padding_mask.dtype is not torch.bool:
+            raise TypeError(f"key_padding_mask must be boolean, got {key_padding_mask.dtype}")
         B, T, D = x.shape
-        mask = torch.ones(T, T, dtype=torch.bool).triu(1) & bool(causal)
+        mask = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1) & causal
         mask = mask.expand(B, T, T)
         if key_padding_mask is not None:
-            mask = mask | key_padding_mask.bool()[:, None, :]
+            mask = mask | key_padding_mask[:, None, :]
         dead = mask.all(-1, keepdim=True)  # opened for the function, and set to the bias after it
         positions_first = x.transpose(0, 1)
         output, _ = F.multi_head_attention_forward(

@@ -13,14 +13,17 @@ from grader.client import PartClient
 FLOAT32_ERRORS = 32.0
 """How many times the reference's own float32 error another order of operations may err."""
 
+FLOAT32_GRADIENTS = 1e-3
+"""What may be lost on the way back in float32: enough for sums in any order."""
+
 
 def expect_float32(client: PartClient, reference: PartClient, case: Case, **inputs: Any) -> None:
-    """Compare one float32 forward with the float64 reference.
+    """Compare one float32 forward with the float64 reference, in a third of the cases gradients, too.
 
     What is allowed follows from how far the reference itself, run in float32, is from its float64
     answer on this case; where that happens to be very small, from the precision of float32.
     """
-    observed = client.forward(case, dtype=torch.float32, **inputs)
+    returned = client.forward(case, dtype=torch.float32, **inputs)
     exact = reference.forward(case, **inputs)
     rounded = reference.forward(case, dtype=torch.float32, **inputs)
     for name, expected in exact.by_name.items():
@@ -28,12 +31,19 @@ def expect_float32(client: PartClient, reference: PartClient, case: Case, **inpu
         scale = max(1.0, float(expected.abs().max()))
         precision = torch.finfo(torch.float32).eps * scale
         expect.close(
-            observed.by_name[name],
+            returned.by_name[name],
             expected,
             name,
             "the reference's, computed in float32",
             tolerance=FLOAT32_ERRORS * max(own_error, precision) / scale,
         )
+    if case.narrow_dtype is torch.float32:
+        back = {"output": case.randn("back", *exact.output.shape)}
+        gradients = client.gradients(case, back, **inputs, dtype=torch.float32)
+        for name, expected in reference.gradients(case, back, **inputs).items():
+            law = "the reference's, computed in float32"
+            observed = gradients[name]
+            expect.close(observed, expected, f"the gradient of {name}", law, tolerance=FLOAT32_GRADIENTS)
 
 
 def expect_gradients(client: PartClient, reference: PartClient, case: SequenceCase) -> None:

@@ -43,5 +43,5 @@ def test_reference_gradients(attention: PartClient, reference: PartClient, case:
 
 @on_cases("attention_mixed", look_at=FORWARD)
 def test_reference_float32(attention: PartClient, reference: PartClient, case: AttentionCase) -> None:
-    """In float32 the output and the weights equal the reference's, up to float32's own error."""
+    """In float32 output, weights and gradients equal the reference's, up to float32's own error."""
     expect_float32(attention, reference, case, **case.inputs)

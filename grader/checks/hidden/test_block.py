@@ -39,7 +39,7 @@ def test_reference_gradients(block: PartClient, reference: PartClient, case: Blo
 
 @on_cases("block_mixed", look_at=FORWARD)
 def test_reference_float32(block: PartClient, reference: PartClient, case: BlockCase) -> None:
-    """In float32 the output equals the reference's, up to float32's own error."""
+    """In float32 output and gradients equal the reference's, up to float32's own error."""
     expect_float32(block, reference, case, x=case.x, weights=case.weights, **case.masks)
 
 

@@ -28,5 +28,5 @@ def test_reference_gradients(multi_head: PartClient, reference: PartClient, case
 
 @on_cases("multi_head_mixed", look_at=FORWARD)
 def test_reference_float32(multi_head: PartClient, reference: PartClient, case: MultiHeadCase) -> None:
-    """In float32 the output equals the reference's, up to float32's own error."""
+    """In float32 output and gradients equal the reference's, up to float32's own error."""
     expect_float32(multi_head, reference, case, x=case.x, weights=case.weights, **case.masks)

@@ -13,6 +13,7 @@ from grader import expect
 from grader.cases import AttentionCase
 from grader.check import on_cases
 from grader.checks.public import oracles
+from grader.checks.public.placed import expect_dtype_and_device
 from grader.checks.public.repeated import expect_repeatable
 from grader.checks.public.visibility import drawing_who_looks_where
 from grader.client import PartClient
@@ -24,6 +25,8 @@ FORWARD = "attention.py, ScaledDotProductAttention.forward"
 def test_shapes(attention: PartClient, case: AttentionCase) -> None:
     """Output is (..., T_q, d_v) and weights is (..., T_q, T_k), whatever the leading dimensions."""
     attention.forward(case, **case.inputs)  # the client compares the shapes
+    # So a multi-head attention hands them over: heads split off and transposed, without a copy.
+    attention.forward(case, **case.inputs, strided=True)
 
 
 @on_cases("attention_plain", look_at="attention.py, ScaledDotProductAttention: it has nothing to learn")
@@ -34,22 +37,18 @@ def test_parameters(attention: PartClient, case: AttentionCase) -> None:
     expect.that(not names, "the module has no parameters", f"it has {', '.join(names[:5])}")
 
 
-@on_cases("attention_mixed", look_at=f"{FORWARD}: tensors made on the way need the dtype of q")
+@on_cases(
+    "attention_mixed",
+    look_at=f"{FORWARD}: tensors made on the way need the dtype of q, those kept are buffers",
+)
 def test_dtype(attention: PartClient, case: AttentionCase) -> None:
-    """float32 in gives float32 out, float64 in gives float64 out."""
-    for dtype in (torch.float32, torch.float64):
-        returned = attention.forward(case, dtype=dtype, **case.inputs)
-        for name, tensor in returned.by_name.items():
-            expect.that(
-                tensor.dtype is dtype,
-                f"{name} has the dtype of the inputs, {dtype}",
-                f"{name} has dtype {tensor.dtype}",
-            )
+    """float32 in gives float32 out, float64 in gives float64 out, and .to(device) moves all that is used."""
+    expect_dtype_and_device(attention, case, **case.inputs)
 
 
 @on_cases("attention_mixed", look_at=f"{FORWARD}: in-place operations, state kept between calls, dropout")
 def test_repeatable(attention: PartClient, case: AttentionCase) -> None:
-    """The same call gives the same bits again, in train and in eval mode, and changes no argument."""
+    """The same call gives the same again, whatever was called or made before, and changes no argument."""
     expect_repeatable(attention, case, case.inputs, _other_calls(case))
 
 
@@ -139,7 +138,7 @@ def test_dead_rows_have_finite_gradients(attention: PartClient, case: AttentionC
         "weights": case.randn("back weights", *case.lead, case.T_q, case.T_k),
     }
 
-    gradients = attention.raw_gradients(case, back, **case.inputs)
+    gradients = attention.raw_gradients(case, back, **case.inputs, dtype=case.narrow_dtype)
 
     for name, gradient in gradients.items():
         expect.finite(gradient, f"the gradient of {name}")

@@ -11,6 +11,7 @@ from grader.cases import BlockCase
 from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import count, expect_parameters
+from grader.checks.public.placed import expect_dtype_and_device
 from grader.checks.public.repeated import expect_repeatable, other_calls
 from grader.checks.public.visibility import drawing_who_sees_whom, expect_past_unchanged, expect_visibility
 from grader.client import PartClient
@@ -49,21 +50,17 @@ def test_published_counts(block: PartClient) -> None:
         )
 
 
-@on_cases("block_mixed", look_at=f"{FORWARD}: tensors made on the way need the dtype of x")
+@on_cases(
+    "block_mixed", look_at=f"{FORWARD}: tensors made on the way need the dtype of x, those kept are buffers"
+)
 def test_dtype(block: PartClient, case: BlockCase) -> None:
-    """After .to(float32) or .to(float64) the output has the input's dtype."""
-    for dtype in (torch.float32, torch.float64):
-        output = block.forward(case, x=case.x, dtype=dtype, **case.masks).output
-        expect.that(
-            output.dtype is dtype,
-            f"output has the dtype of the input, {dtype}",
-            f"output has dtype {output.dtype}",
-        )
+    """float32 in gives float32 out, float64 in gives float64 out, and .to(device) moves all that is used."""
+    expect_dtype_and_device(block, case, x=case.x, **case.masks)
 
 
 @on_cases("block_mixed", look_at=f"{FORWARD}: x += ... writes into the caller's tensor; dropout; kept state")
 def test_repeatable(block: PartClient, case: BlockCase) -> None:
-    """The same call gives the same bits again, in train and in eval mode, and changes no argument."""
+    """The same call gives the same again, whatever was called or made before, and changes no argument."""
     expect_repeatable(block, case, {"x": case.x} | case.masks, other_calls(case))
 
 

@@ -48,8 +48,8 @@ handout: $(VENV)/ready ## build dist/hw3-handout.zip for students, and the folde
 	rm -rf dist/hw3-handout
 	$(RUN) -m zipfile -e dist/hw3-handout.zip dist
 
-record: $(VENV)/ready ## draw the cases of all families again, after one has changed
-	$(RUN) -m grader record
+record: $(VENV)/ready ## draw the cases again, of the families in ARGS, after they have changed
+	$(RUN) -m grader record $(ARGS)
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis results.json

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from grader.check import CheckRun, Found
 from grader.client import PartClient
@@ -26,10 +26,12 @@ class _Debugger(pdb.Pdb):
 
     Args:
         about: said when it stops for the first time.
+        output: where it talks to; None for stdout.
     """
 
-    def __init__(self, modules: SubmissionModules, about: str = "") -> None:
+    def __init__(self, modules: SubmissionModules, about: str = "", output: TextIO | None = None) -> None:
         super().__init__(skip=_NOT_STEPPED_INTO)
+        self.stdout = output or self.stdout
         self.stopped = False
         self._modules = modules
         self._about = about
@@ -40,7 +42,8 @@ class _Debugger(pdb.Pdb):
         if self._about and not self.stopped:
             self.message(self._about)
         self.stopped = True
-        super().interaction(*where)
+        with contextlib.redirect_stdout(self.stdout):
+            super().interaction(*where)
         if self.quitting:
             raise KeyboardInterrupt
 
@@ -60,9 +63,10 @@ class _Debugger(pdb.Pdb):
 @contextlib.contextmanager
 def breakpoints(modules: SubmissionModules) -> Iterator[None]:
     """Let `breakpoint()` and `pdb.set_trace()` in the student's code work as they should."""
+    output = sys.stdout  # that of the student's code may be kept back when it stops
 
     def stop(*_arguments: object, **_options: object) -> None:
-        _Debugger(modules).set_trace(sys._getframe(1))
+        _Debugger(modules, output=output).set_trace(sys._getframe(1))
 
     before = sys.breakpointhook, pdb.set_trace
     sys.breakpointhook = pdb.set_trace = stop
@@ -107,7 +111,7 @@ def _stop_in(method: str, found: Found, run: CheckRun, modules: SubmissionModule
     debugger.set_break(*place, funcname=method)
     debugger.botframe = sys._getframe()  # else it would stop at once
     debugger.set_continue()
-    again = _client_that_asks_anew(found, run)
+    again = client_that_asks_anew(found, run)
     sys.settrace(debugger.trace_dispatch)
     try:
         run.attempt(found.check, again, found.case)
@@ -128,7 +132,8 @@ def _place_of(method: str, found: Found, modules: SubmissionModules) -> tuple[st
     return code.co_filename, code.co_firstlineno
 
 
-def _client_that_asks_anew(found: Found, run: CheckRun) -> PartClient:
+def client_that_asks_anew(found: Found, run: CheckRun) -> PartClient:
+    """A client of the submission on which a check failed that remembers no answers."""
     rungs = run.ladders.get(found.check.part, ())
     submission = next((rung.submission for rung in rungs if rung.client is found.client), run.submission)
     client = PartClient(found.client.part, submission)

@@ -33,6 +33,7 @@ LABELS = {
     "expected": "expected",
     "observed": "observed",
     "grid": "who sees whom",
+    "printed": "printed",
     "look_at": "look at",
 }
 LABEL_WIDTH = 10

@@ -283,15 +283,32 @@ def test_points_rise_part_by_part(handout: Path) -> None:
         assert done.stderr == ""
 
 
-def test_prints_of_the_students_are_seen(handout: Path) -> None:
+def test_prints_stand_beside_what_fails(handout: Path) -> None:
+    """Those of the case that is told, not of thousands of calls."""
+    code = reference()["attention.py"].replace(
+        "        d_head = q", "        print('shape', q.dim())\n        d_head = q"
+    )
+    write(handout, {"attention.py": code})
+    right = grader(handout, "check", "attention").stdout
+    assert "shape 2" not in right
+    assert re.search(r"Your code printed \d{3} lines; --prints shows them", right)
+
+    write(handout, {"attention.py": code.replace(" / math.sqrt(d_head)", "")})
+    wrong = grader(handout, "check", "attention.scale").stdout
+    assert wrong.count("shape 2") == 1
+    assert "  printed   shape 2\n" in wrong
+
+
+def test_all_prints_are_shown_if_asked_for(handout: Path) -> None:
     """Pytest keeps its own words back, not theirs."""
     code = reference()["attention.py"].replace(
         "        d_head = q", "        print('shape', q.dim())\n        d_head = q"
     )
     write(handout, {"attention.py": code})
-    done = grader(handout, "check", "attention")
-    assert "shape 2" in done.stdout
+    done = grader(handout, "check", "attention", "--prints")
+    assert done.stdout.count("shape 2") > 20
     assert "18 of 18 points" in done.stdout
+    assert "--prints" not in done.stdout
 
 
 def test_what_raises_on_one_line_is_told_once(handout: Path) -> None:

@@ -24,6 +24,7 @@ def register(commands: Commands) -> None:
         "only", nargs="*", metavar="PART", help="only these parts, or checks: block, block.shapes or 3.1"
     )
     check.add_argument("--path", type=Path, default=Path("starter"), help="where the files are (starter)")
+    check.add_argument("--prints", action="store_true", help="show all that your code prints, of every call")
     check.add_argument("--pdb", action="store_true", help="then open the debugger where the first one failed")
     check.set_defaults(command=_run)
 
@@ -44,7 +45,7 @@ def _run(options: argparse.Namespace) -> int:
     from grader import home, terminal
 
     try:
-        checked = home.check(assignment, options.path, checks, _tell_part)
+        checked = home.check(assignment, options.path, checks, _tell_part, prints=options.prints)
     except KeyboardInterrupt as interrupt:
         print(" at ".join(["grader: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -52,6 +53,8 @@ def _run(options: argparse.Namespace) -> int:
     whole = all(name in assignment.parts for name in options.only)
     waiting = {name: part.hidden_points for name, part in assignment.parts.items() if whole}
     terminal.show(checked.document, Console(highlight=False), hidden_points=waiting)
+    if checked.lines_kept_back:
+        print(f"\nYour code printed {checked.lines_kept_back:,} lines; --prints shows them as they come.")
     if checked.document["extra_data"]["grader_error"]:
         for check, trace in checked.document["extra_data"]["grader_errors"].items():
             print(f"\n{check}\n{trace}", file=sys.stderr)

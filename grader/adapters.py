@@ -334,6 +334,8 @@ def _reset_switches() -> None:
         torch.set_default_dtype(torch.float32)
     if torch.is_anomaly_enabled():
         torch.set_anomaly_enabled(False)
+    if torch.get_num_threads() != 1:
+        torch.set_num_threads(1)  # several wait for each other longer than such small tensors take
 
 
 def _in_order(

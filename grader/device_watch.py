@@ -62,8 +62,8 @@ class DeviceWatch(TorchFunctionMode):
         moves = name == "type_as" or (name == "to" and _names_a_device(args[1:], kwargs))
         if behind and any(moved) and name not in _OF_THE_FIRST and not moves:
             raise RuntimeError(
-                f"{name} would get tensors of two devices: one of shape {tuple(behind[0].shape)} is a plain "
-                "attribute, which module.to(device) leaves behind"
+                f"two devices: a tensor of shape {tuple(behind[0].shape)} that comes from a plain attribute, "
+                "which module.to(device) leaves behind, meets the input"
             )
         result = func(*args, **kwargs)
         if moves:

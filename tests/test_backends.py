@@ -305,6 +305,8 @@ def test_what_a_move_would_leave_behind(opened: Open, assignment: Assignment, ke
     if not found:
         assert one.call(asked).runs
         return
-    with pytest.raises(Raised, match=r"two devices: one of shape \(3, 3\) is a plain attribute") as caught:
+    with pytest.raises(
+        Raised, match=r"two devices: a tensor of shape \(3, 3\) that comes from a plain attribute"
+    ) as caught:
         one.call(asked)
     assert caught.value.where.startswith("attention.py:")  # where the two meet

@@ -15,7 +15,9 @@ from grader.cases import Case, SequenceCase
 from grader.client import PartClient
 from grader.submission import Raised
 
-_SECOND = "on a second instance, called before its weights were loaded; others of other sizes were made after it"
+_SECOND = (
+    "on a second instance, called before its weights were loaded; others of other sizes were made after it"
+)
 
 
 def expect_repeatable(

@@ -65,7 +65,7 @@ def test_a_charge_in_another_part(grade: Grade, assignment: Assignment) -> None:
 def test_a_correct_one_that_loses_points(grade: Grade, assignment: Assignment, kind: str) -> None:
     """Nothing may be lost."""
     (problem,) = found(grade, assignment, Subject("x", kind, NO_SCALE.files, ("attention",)))
-    assert problem.startswith("correct, but loses attention.dead_rows_are_zero, attention.scale")
+    assert problem.startswith("correct, but loses attention.scale, attention.torch_agrees")
 
 
 def test_a_starter_that_is_not_untouched(grade: Grade, assignment: Assignment) -> None:

@@ -155,7 +155,7 @@ def test_the_report_leads_with_what_has_no_name(grade: Grade) -> None:
         "multi_head.py",
         "block.py:1:",
     ]
-    assert "then checks 1.11, 1.14; 3 points)" in leading[0]
+    assert "then check 1.14; 2 points)" in leading[0]
     assert "is not in the submission (checks 2.1 to 2.18; 24 points)" in leading[1]
     assert "expected ':', in `class TransformerBlock`" in leading[2]
 

@@ -33,7 +33,7 @@ class MultiHeadSelfAttention(nn.Module):
         mask = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1) & causal
         mask = mask.expand(B, T, T)
         if key_padding_mask is not None:
-            mask = mask | key_padding_mask[:, None, :]
+            mask = key_padding_mask[:, None, :] | mask
         dead = mask.all(-1, keepdim=True)  # opened for the function, and set to the bias after it
         positions_first = x.transpose(0, 1)
         output, _ = F.multi_head_attention_forward(

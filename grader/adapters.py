@@ -92,7 +92,7 @@ class Adapter:
     @contextmanager
     def ready(self) -> Iterator[None]:
         """Make the submission importable and watch what it calls; answers are given inside."""
-        with self._modules.installed(), self._watch.on():
+        with self._modules.installed(), self._watch.on(), _without_compiler():
             yield
 
     def answer(self, call: Call) -> Answer:
@@ -135,12 +135,10 @@ class Adapter:
         modules = self._build_all(call)
         answer = Answer()
         for run in call.runs:
-            inputs = {
-                name: tensor.clone().requires_grad_(tensor.is_floating_point() and call.input_gradients)
-                for name, tensor in run.tensors.items()
-                if not name.startswith("grad.")
-            }
+            inputs = _wanting_gradients(call, run)
             outputs = self._run(call, modules, run, inputs)
+            if call.busy:
+                self._train_between(call, modules, run)
             parameters = {
                 (f"{index}.{name}" if call.depth > 1 else name): parameter
                 for index, module in enumerate(modules)
@@ -158,6 +156,19 @@ class Adapter:
             answer.runs.append(self._collect(gradients, "the gradient of "))
             answer.facts.setdefault("heads", []).append(heads)
         return answer
+
+    def _train_between(self, call: Call, modules: list[nn.Module], run: Run) -> None:
+        """A forward on other values and its way back, before that of the one that counts."""
+        inputs = _wanting_gradients(call, run)
+        with torch.no_grad():
+            for tensor in inputs.values():
+                if tensor.is_floating_point():
+                    tensor.mul_(0.5)
+        outputs = self._run(call, modules, run, inputs)
+        heads = [output for output in outputs.values() if output.requires_grad]
+        with self._student_code("the backward pass of " + call.target.class_name):
+            if heads:
+                torch.autograd.backward(torch.stack([head.sum() for head in heads]).sum())
 
     def _parameters(self, call: Call) -> Answer:
         """Report name, shape, whether it trains, and which distinct parameter it is."""
@@ -235,9 +246,7 @@ class Adapter:
         for index in range(call.depth):
             module = self._build(call)
             if call.neighbours:
-                inputs = {name: tensor.clone() for name, tensor in call.runs[0].tensors.items()}
-                with torch.no_grad():
-                    self._run(call, [module], call.runs[0], inputs)
+                self._use(call, module)
             if call.weights is not None:
                 prefix = f"{index}." if call.depth > 1 else ""
                 with self._student_code(f"loading weights into {call.target.class_name}"):
@@ -249,6 +258,16 @@ class Adapter:
                 for parameter in neighbour.parameters():
                     parameter.zero_()
         return modules
+
+    def _use(self, call: Call, module: nn.Module) -> None:
+        """Call an instance, in float32 if it is to be one of float64, as whoever has had it before."""
+        used = {n: _as(t, torch.float32).clone() for n, t in call.runs[0].tensors.items()}
+        with self._student_code(f"{call.target.class_name}.to"):
+            module.to(torch.float32)
+        with torch.no_grad():
+            self._run(call, [module], call.runs[0], used)
+        with self._student_code(f"{call.target.class_name}.to"):
+            module.to(call.dtype)
 
     def _run(
         self, call: Call, modules: list[nn.Module], run: Run, inputs: dict[str, torch.Tensor]
@@ -320,6 +339,21 @@ class _StudentCode:
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if error is not None and not self._adapter._passes(error):
             raise self._adapter._outcome(error, self._doing, self._kind) from error
+
+
+@contextmanager
+def _without_compiler() -> Iterator[None]:
+    """Let `torch.compile` give code back as it is: to compile takes seconds, and other processes."""
+
+    def as_it_is(model: Any = None, **_options: object) -> Any:
+        return model if model is not None else lambda decorated: decorated
+
+    before = torch.compile
+    torch.compile = as_it_is
+    try:
+        yield
+    finally:
+        torch.compile = before
 
 
 def _reset_switches() -> None:
@@ -394,11 +428,23 @@ def _plain(name: str, tensor: torch.Tensor) -> torch.Tensor:
     return plain.clone(memory_format=torch.contiguous_format)
 
 
+def _wanting_gradients(call: Call, run: Run) -> dict[str, torch.Tensor]:
+    return {
+        name: tensor.clone().requires_grad_(tensor.is_floating_point() and call.input_gradients)
+        for name, tensor in run.tensors.items()
+        if not name.startswith("grad.")
+    }
+
+
 def _laid_out(tensor: torch.Tensor, call: Call) -> torch.Tensor:
     """A copy of one's own, in memory as the call says."""
     if call.strided and tensor.dim() > 2:
         return tensor.transpose(-3, -2).clone(memory_format=torch.contiguous_format).transpose(-3, -2)
     return tensor.clone()
+
+
+def _as(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
 def _same(used: torch.Tensor, given: torch.Tensor) -> bool:

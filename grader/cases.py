@@ -43,6 +43,16 @@ class Case:
         return torch.float32 if self.seed % 3 == 0 else None
 
     @property
+    def busy(self) -> bool:
+        """Whether gradients are asked for in the middle of other work."""
+        return self.seed % 3 == 1
+
+    @property
+    def has_zeros(self) -> bool:
+        """Whether one position of the input is all zeros: no padding, unless a mask says so."""
+        return self.seed % 5 == 3
+
+    @property
     def neighbours(self) -> list[dict[str, int | bool]]:
         """Configurations of other instances: the same, and one that has nothing in common with it."""
         return [self.config, self.config]
@@ -66,6 +76,12 @@ class Case:
         """Standard normal numbers, the same for the same case, purpose and shape."""
         return torch.randn(shape, generator=self._generator(purpose), dtype=torch.float64)
 
+    def _with_zeros(self, rows: torch.Tensor) -> torch.Tensor:
+        """With one position of zeros in the last but one axis, if the case has it so."""
+        if self.has_zeros and rows.shape[-2] > 2:
+            rows[..., self.seed % rows.shape[-2], :] = 0
+        return rows
+
     def coins(self, purpose: str, *shape: int, probability: float) -> torch.Tensor:
         """Booleans, True with `probability`."""
         return torch.rand(shape, generator=self._generator(purpose)) < probability
@@ -88,7 +104,8 @@ class Case:
         ]
         mode = "train mode" if self.training else "eval mode"
         passed = ["arguments by position"] if self.by_position else []
-        return ", ".join([*told, f"seed={self.seed}", mode, *passed])
+        zeros = ["one position all zeros"] if self.has_zeros else []
+        return ", ".join([*told, f"seed={self.seed}", mode, *passed, *zeros])
 
     @property
     def small_sizes(self) -> Sequence[Mapping[str, Any]]:
@@ -132,15 +149,16 @@ MASKS = (
     "last",
     "ones",
     "unbatched",
+    "any",
     "one_column",
     "columns",
 )
 """How a mask's shape meets the scores' ``(*lead, T_q, T_k)``: not given; all of it; ``(T_q, T_k)``;
 ``(T_k,)``; ``(1, T_k)``; one row for each of the first dimension; all of it with all leading dimensions
-1 but the first, but the last, or with all of them 1; all of it without the first dimension; ``(T_q, 1)``;
-``(*lead, T_q, 1)``."""
+1 but the first, but the last, or with all of them 1; all of it without the first dimension; of each
+dimension all or 1, without some of the first ones; ``(T_q, 1)``; ``(*lead, T_q, 1)``."""
 
-MASKS_OF_SEVERAL = ("first", "last", "ones", "unbatched")
+MASKS_OF_SEVERAL = ("first", "last", "ones", "unbatched", "any")
 """Kinds that differ from others where there are two leading dimensions or more."""
 
 BLOCK_OF_KEYS = 16
@@ -165,11 +183,11 @@ class AttentionCase(Case):
 
     @cached_property
     def q(self) -> torch.Tensor:  # (*lead, T_q, d_head)
-        return self.randn("q", *self.lead, self.T_q, self.d_head)
+        return self._with_zeros(self.randn("q", *self.lead, self.T_q, self.d_head))
 
     @cached_property
     def k(self) -> torch.Tensor:  # (*lead, T_k, d_head)
-        return self.randn("k", *self.lead, self.T_k, self.d_head)
+        return self._with_zeros(self.randn("k", *self.lead, self.T_k, self.d_head))
 
     @cached_property
     def v(self) -> torch.Tensor:  # (*lead, T_k, d_v)
@@ -182,12 +200,11 @@ class AttentionCase(Case):
             return None
         shape = self._mask_shape()
         blocked = self.coins("mask", *shape, probability=0.4)
-        if shape[-1] > BLOCK_OF_KEYS:
-            first_open = torch.randint(shape[-1], (*shape[:-1], 1), generator=self._generator("first open"))
-            late = self.coins("late", *shape[:-1], 1, probability=0.5)
-            blocked |= late & (torch.arange(shape[-1]) < first_open)
         # One key stays open in every row of the mask, so that no query is dead by accident.
         open_key = torch.randint(shape[-1], shape[:-1], generator=self._generator("open key"))
+        if shape[-1] > BLOCK_OF_KEYS:
+            late = self.coins("late", *shape[:-1], probability=0.5)
+            blocked |= (torch.arange(shape[-1]) < open_key.unsqueeze(-1)) & late.unsqueeze(-1)
         blocked.scatter_(-1, open_key.unsqueeze(-1), False)
         if self.dead:
             dead = self.coins("dead", *shape[:-1], probability=0.4)
@@ -230,6 +247,13 @@ class AttentionCase(Case):
     def shows_its_mask(self) -> bool:
         return self.blocked is None or bool(self.blocked.any())
 
+    def _some_axes(self) -> list[int]:
+        axes = (*self.lead, self.T_q)
+        whole = self.coins("mask axes", len(axes), probability=0.5).tolist()
+        return [size if all_of_it else 1 for size, all_of_it in zip(axes, whole, strict=True)][
+            self.seed % len(axes) :
+        ]
+
     def _mask_shape(self) -> tuple[int, ...]:
         ones = [1] * len(self.lead)
         return {
@@ -242,6 +266,7 @@ class AttentionCase(Case):
             "last": (*ones[1:], *self.lead[-1:], self.T_q, self.T_k),
             "ones": (*ones, self.T_q, self.T_k),
             "unbatched": (*self.lead[1:], self.T_q, self.T_k),
+            "any": (*self._some_axes(), self.T_k),
             "one_column": (self.T_q, 1),
             "columns": (*self.lead, self.T_q, 1),
         }[self.mask]
@@ -284,7 +309,7 @@ class SequenceCase(Case):
 
     @cached_property
     def x(self) -> torch.Tensor:  # (B, T, D)
-        return self.randn("x", self.B, self.T, self.D)
+        return self._with_zeros(self.randn("x", self.B, self.T, self.D))
 
     @cached_property
     def padded(self) -> torch.Tensor:
@@ -391,7 +416,7 @@ class BlockCase(SequenceCase):
     def x(self) -> torch.Tensor:  # (B, T, D)
         scale = 1.0
         scale = 1e-3 if self.small else scale  # hidden
-        return self.randn("x", self.B, self.T, self.D) * scale
+        return self._with_zeros(self.randn("x", self.B, self.T, self.D) * scale)
 
     @cached_property
     def weights(self) -> dict[str, torch.Tensor]:

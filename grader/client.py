@@ -23,7 +23,7 @@ from grader.text import one_line
 _DTYPE_COMPLAINT = re.compile(r"dtype|scalar type|\bDouble\b|\bFloat\b|float64|float32")
 
 
-_CIRCUMSTANCES = ("neighbours", "strided", "elsewhere")
+_CIRCUMSTANCES = ("neighbours", "strided", "elsewhere", "busy")
 _OPTIONS = ("weights", "depth", "dtype", "training", *_CIRCUMSTANCES)
 
 MAX_SIZE = 1 << 40
@@ -99,7 +99,7 @@ class PartClient:
             common: those that all runs share. ``weights=`` loads these weights, and the check is
                 blocked where they do not fit; ``depth=`` chains so many instances; ``dtype=`` and
                 ``training=`` stand for those of the client and the case; ``neighbours=``,
-                ``strided=`` and ``elsewhere=`` are those of a `Call`.
+                ``strided=``, ``elsewhere=`` and ``busy=`` are those of a `Call`.
 
         Raises:
             SubmissionError: there is no answer.
@@ -214,6 +214,7 @@ class PartClient:
         neighbours: Sequence[Mapping[str, int | bool]] = (),
         strided: bool = False,
         elsewhere: bool = False,
+        busy: bool = False,
     ) -> Call:
         return Call(
             self.part.target,
@@ -233,6 +234,7 @@ class PartClient:
             neighbours=neighbours,
             strided=strided,
             elsewhere=elsewhere,
+            busy=busy,
         )
 
     def _ask(self, call: Call, *, fixed_dtype: bool = False) -> Answer:

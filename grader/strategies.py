@@ -110,7 +110,12 @@ def _examples(strategy: Cases, count: int, number: int) -> list[Case]:
 # --- attention -----------------------------------------------------------------------------------
 
 
-_LENGTHS = {"short": st.integers(2, 9), "long": st.integers(67, 80), "far": st.integers(260, 300)}
+_LENGTHS = {
+    "short": st.integers(2, 9),
+    "64": st.sampled_from((32, 64)),
+    "long": st.integers(67, 80),
+    "far": st.integers(260, 300),
+}
 
 
 @st.composite
@@ -123,6 +128,8 @@ def attention_cases(
     ones: tuple[str, ...] = (),
     batch_of_one: bool = False,
     length: str = "short",
+    wide: bool = False,
+    queries_as_batch: bool = False,
 ) -> AttentionCase:
     """Draw attention cases.
 
@@ -130,21 +137,27 @@ def attention_cases(
         equal: sizes that coincide; all others are pairwise distinct.
         ones: sizes that are 1.
         batch_of_one: one of the leading dimensions is 1.
-        length: of T_q and T_k: "short", up to 9; "long", 67 to 80; "far", 260 to 300.
+        length: of T_q and T_k: "short", up to 9; "64"; "long", 67 to 80; "far", 260 to 300.
+        wide: as many features as real models have.
+        queries_as_batch: as many queries as the first dimension has.
     """
     names = ["T_q", "T_k", "d_head", "d_v"]
     ranges = [st.integers(2, 9)] * 4
     ranges[0] = ranges[1] = _LENGTHS[length]
+    if wide:
+        ranges[2] = st.sampled_from((16, 24, 33, 64))
     sizes = dict(zip(names, draw(st.tuples(*ranges).filter(_distinct)), strict=True))
     if equal:
         sizes |= dict.fromkeys(equal, sizes[equal[0]])
     sizes |= dict.fromkeys(ones, 1)
     mask = draw(st.sampled_from(masks))
-    fewest = 2 if mask in MASKS_OF_SEVERAL else int(batch_of_one or mask == "padding")
-    most = {"short": 3, "long": 2, "far": fewest}[length]
+    fewest = 2 if mask in MASKS_OF_SEVERAL else int(batch_of_one or queries_as_batch or mask == "padding")
+    most = {"short": 3, "far": fewest}.get(length, 2)
     lead = draw(st.lists(st.integers(2, 4 if length == "short" else 2), min_size=fewest, max_size=most))
     if batch_of_one:
         lead[draw(st.integers(0, len(lead) - 1))] = 1
+    if queries_as_batch:
+        sizes["T_q"] = lead[0]
     return AttentionCase(
         training=draw(st.booleans()), seed=draw(_SEEDS), lead=tuple(lead), mask=mask, dead=dead, **sizes
     )
@@ -159,9 +172,9 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     single_key = attention_cases(masks=unmasked, dead=dead, ones=("T_k",))
     unmasked_one = attention_cases(masks=unmasked, dead=dead, batch_of_one=True)
     kinds = {
-        "distinct": (kind(), 12),
+        "distinct": (kind(), 9),
         "batch of one, unmasked": (unmasked_one, 1),
-        "T_q=T_k": (kind(equal=("T_q", "T_k")), 3),
+        "T_q=T_k": (kind(equal=("T_q", "T_k")), 2),
         "T_k=d_head": (kind(equal=("T_k", "d_head")), 2),
         "d_head=d_v": (kind(equal=("d_head", "d_v")), 1),
         "T_q=1": (kind(ones=("T_q",)), 2),
@@ -172,8 +185,11 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     }
     if dead or "none" in masks:
         kinds["T_k=1"] = (single_key, 1)
-    if "unbatched" in masks:
-        kinds["unbatched"] = (attention_cases(masks=("unbatched",), dead=dead), 2)
+    if "any" in masks:
+        kinds["unbatched"] = (attention_cases(masks=("unbatched", "any"), dead=dead), 3)
+        as_batch = attention_cases(masks=("shared", "one_row"), dead=dead, queries_as_batch=True)
+        kinds["T_q=B"] = (as_batch, 1)
+    kinds["wide"] = (kind(wide=True), 1)
     return kinds
 
 
@@ -191,7 +207,11 @@ def _mixed_attention_family() -> Family:
 
 
 def _with_far(family: Family) -> Family:
-    return dict(family) | {"far": (attention_cases(masks=("full", "shared"), length="far"), 1)}
+    by_query = ("full", "shared")
+    return dict(family) | {
+        "far": (attention_cases(masks=by_query, length="far"), 1),
+        "64": (attention_cases(masks=by_query, length="64"), 1),
+    }
 
 
 def _distinct(sizes: tuple[int, ...]) -> bool:
@@ -226,8 +246,14 @@ def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -
         sizes["d_head"] = sizes["n_heads"]
     elif coincidence == "T=D":
         sizes["T"] = sizes["n_heads"] * sizes["d_head"]
-    elif coincidence == "H=8":
-        sizes |= {"n_heads": 8, "d_head": 2}
+    elif coincidence == "many heads":
+        sizes |= {"n_heads": draw(st.integers(5, 12)), "d_head": 2}
+    elif coincidence == "many sequences":
+        sizes["B"] = draw(st.integers(9, 12))
+    elif coincidence == "wide":
+        sizes |= {"n_heads": 2, "d_head": draw(st.sampled_from((16, 17, 32)))}
+    elif coincidence == "B=D":
+        sizes["B"] = sizes["n_heads"] * sizes["d_head"]
     elif coincidence == "D=1":
         sizes |= {"n_heads": 1, "d_head": 1}
     elif coincidence == "far":
@@ -299,16 +325,24 @@ _COINCIDENCES = {
     "H=D": 2,
     "H=d_head": 1,
     "T=D": 1,
-    "H=8": 1,
+    "many heads": 1,
     "long": 1,
 }
+_FURTHER = {"wide": 1, "many sequences": 1, "64": 1, "B=D": 1, "far": 1}
+"""For what is compared with the reference."""
 
 
-def _sequence_family(cases: Callable[..., Cases], *, without: tuple[str, ...] = (), **options: Any) -> Family:
+def _sequence_family(
+    cases: Callable[..., Cases],
+    *,
+    without: tuple[str, ...] = (),
+    further: Mapping[str, int] = {},
+    **options: Any,
+) -> Family:
     own = {"F=D": 1, "wide": 1} if cases is block_cases else {"D=1": 1}
     kinds = {
         name: (cases(coincidence=name, **options), count)
-        for name, count in (_COINCIDENCES | own).items()
+        for name, count in (_COINCIDENCES | own | dict(further)).items()
         if name not in without
     }
     if "whole" in options.get("paddings", ()):
@@ -349,13 +383,14 @@ FAMILIES: dict[str, Family] = {
     "multi_head_dead": _sequence_family(
         multi_head_cases, paddings=("left", "scattered", "whole"), without=("T=1",)
     ),
-    "multi_head_mixed": {
-        **_sequence_family(multi_head_cases, paddings=PADDINGS, causal=_ANY),
-        "far": (multi_head_cases(coincidence="far", paddings=("left",)), 1),
-    },
+    "multi_head_mixed": _sequence_family(multi_head_cases, paddings=PADDINGS, causal=_ANY, further=_FURTHER),
     "block": _sequence_family(block_cases),
     "block_mixed": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY),
-    "block_pre_norm": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(True,)),
-    "block_post_norm": _sequence_family(block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(False,)),
+    "block_pre_norm": _sequence_family(
+        block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(True,), further=_FURTHER
+    ),
+    "block_post_norm": _sequence_family(
+        block_cases, paddings=PADDINGS, causal=_ANY, norm_first=(False,), further=_FURTHER
+    ),
     "block_small": _sequence_family(block_cases, small=True, without=("long",)),  # hidden
 }

@@ -47,8 +47,9 @@ class Call:
             weights are named ``0.NAME``, ``1.NAME``, ...
         input_gradients: of ``gradients``: the inputs, too, ask for theirs.
         neighbours: configurations of further instances, built and set to zero after this one; and this
-            one has then been called before, with the weights that it was made with.
+            one has then been called before, in float32, with the weights that it was made with.
         strided: inputs lie in memory as heads do that were split off and transposed.
+        busy: of ``gradients``: another forward and its way back come between the forward and its own.
         elsewhere: raise where tensors meet that would be on two devices if module and inputs had been
             moved to another one.
         by_position: hand arguments over by position, as far as they are the first ones, not by name.
@@ -70,6 +71,7 @@ class Call:
     neighbours: Sequence[Mapping[str, int | bool]] = ()
     strided: bool = False
     elsewhere: bool = False
+    busy: bool = False
 
 
 @dataclass(frozen=True)

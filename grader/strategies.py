@@ -130,6 +130,7 @@ def attention_cases(
     length: str = "short",
     wide: bool = False,
     queries_as_batch: bool = False,
+    heads: bool = False,
 ) -> AttentionCase:
     """Draw attention cases.
 
@@ -140,6 +141,7 @@ def attention_cases(
         length: of T_q and T_k: "short", up to 9; "64"; "long", 67 to 80; "far", 260 to 300.
         wide: as many features as real models have.
         queries_as_batch: as many queries as the first dimension has.
+        heads: with two leading dimensions, of sequences and heads.
     """
     names = ["T_q", "T_k", "d_head", "d_v"]
     ranges = [st.integers(2, 9)] * 4
@@ -153,6 +155,8 @@ def attention_cases(
     mask = draw(st.sampled_from(masks))
     fewest = 2 if mask in MASKS_OF_SEVERAL else int(batch_of_one or queries_as_batch or mask == "padding")
     most = {"short": 3, "far": fewest}.get(length, 2)
+    if heads:
+        fewest = most = 2
     lead = draw(st.lists(st.integers(2, 4 if length == "short" else 2), min_size=fewest, max_size=most))
     if batch_of_one:
         lead[draw(st.integers(0, len(lead) - 1))] = 1
@@ -186,7 +190,8 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     if dead or "none" in masks:
         kinds["T_k=1"] = (single_key, 1)
     if "any" in masks:
-        kinds["unbatched"] = (attention_cases(masks=("unbatched", "any"), dead=dead), 3)
+        by_head = ("first", "last", "unbatched", "any")
+        kinds["heads"] = (attention_cases(masks=by_head, dead=dead, heads=True), 4)
         as_batch = attention_cases(masks=("shared", "one_row"), dead=dead, queries_as_batch=True)
         kinds["T_q=B"] = (as_batch, 1)
     kinds["wide"] = (kind(wide=True), 1)
@@ -345,6 +350,8 @@ def _sequence_family(
         for name, count in (_COINCIDENCES | own | dict(further)).items()
         if name not in without
     }
+    if "far" in kinds:
+        kinds["far"] = (cases(coincidence="far", **(options | {"paddings": ("left",), "causal": (True,)})), 1)
     if "whole" in options.get("paddings", ()):
         # A single position that is padding: by itself it would hardly ever be drawn.
         lone = options | {"paddings": ("whole",)}

@@ -149,16 +149,17 @@ MASKS = (
     "last",
     "ones",
     "unbatched",
-    "any",
+    "rows",
+    "unbatched_rows",
     "one_column",
     "columns",
 )
 """How a mask's shape meets the scores' ``(*lead, T_q, T_k)``: not given; all of it; ``(T_q, T_k)``;
 ``(T_k,)``; ``(1, T_k)``; one row for each of the first dimension; all of it with all leading dimensions
-1 but the first, but the last, or with all of them 1; all of it without the first dimension; of each
-dimension all or 1, without some of the first ones; ``(T_q, 1)``; ``(*lead, T_q, 1)``."""
+1 but the first, but the last, or with all of them 1; all of it without the first dimension; with one row
+for all queries, with and without the first dimension; ``(T_q, 1)``; ``(*lead, T_q, 1)``."""
 
-MASKS_OF_SEVERAL = ("first", "last", "ones", "unbatched", "any")
+MASKS_OF_SEVERAL = ("first", "last", "ones", "unbatched", "rows", "unbatched_rows")
 """Kinds that differ from others where there are two leading dimensions or more."""
 
 BLOCK_OF_KEYS = 16
@@ -247,13 +248,6 @@ class AttentionCase(Case):
     def shows_its_mask(self) -> bool:
         return self.blocked is None or bool(self.blocked.any())
 
-    def _some_axes(self) -> list[int]:
-        axes = (*self.lead, self.T_q)
-        whole = self.coins("mask axes", len(axes), probability=0.5).tolist()
-        return [size if all_of_it else 1 for size, all_of_it in zip(axes, whole, strict=True)][
-            self.seed % len(axes) :
-        ]
-
     def _mask_shape(self) -> tuple[int, ...]:
         ones = [1] * len(self.lead)
         return {
@@ -266,7 +260,8 @@ class AttentionCase(Case):
             "last": (*ones[1:], *self.lead[-1:], self.T_q, self.T_k),
             "ones": (*ones, self.T_q, self.T_k),
             "unbatched": (*self.lead[1:], self.T_q, self.T_k),
-            "any": (*self._some_axes(), self.T_k),
+            "rows": (*self.lead, 1, self.T_k),
+            "unbatched_rows": (*self.lead[1:], 1, self.T_k),
             "one_column": (self.T_q, 1),
             "columns": (*self.lead, self.T_q, 1),
         }[self.mask]

@@ -176,7 +176,7 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     single_key = attention_cases(masks=unmasked, dead=dead, ones=("T_k",))
     unmasked_one = attention_cases(masks=unmasked, dead=dead, batch_of_one=True)
     kinds = {
-        "distinct": (kind(), 9),
+        "distinct": (kind(), 8),
         "batch of one, unmasked": (unmasked_one, 1),
         "T_q=T_k": (kind(equal=("T_q", "T_k")), 2),
         "T_k=d_head": (kind(equal=("T_k", "d_head")), 2),
@@ -189,9 +189,9 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     }
     if dead or "none" in masks:
         kinds["T_k=1"] = (single_key, 1)
-    if "any" in masks:
-        by_head = ("first", "last", "unbatched", "any")
-        kinds["heads"] = (attention_cases(masks=by_head, dead=dead, heads=True), 4)
+    if "rows" in masks:
+        by_head = ("first", "last", "ones", "unbatched", "rows", "unbatched_rows")
+        kinds["heads"] = (attention_cases(masks=by_head, dead=dead, heads=True), 6)
         as_batch = attention_cases(masks=("shared", "one_row"), dead=dead, queries_as_batch=True)
         kinds["T_q=B"] = (as_batch, 1)
     kinds["wide"] = (kind(wide=True), 1)

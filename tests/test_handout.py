@@ -291,7 +291,7 @@ def test_prints_stand_beside_what_fails(handout: Path) -> None:
     write(handout, {"attention.py": code})
     right = grader(handout, "check", "attention").stdout
     assert "shape 2" not in right
-    assert re.search(r"Your code printed \d{3} lines; --prints shows them", right)
+    assert re.search(r"Your code printed [\d,]+ lines; --prints shows them", right)
 
     write(handout, {"attention.py": code.replace(" / math.sqrt(d_head)", "")})
     wrong = grader(handout, "check", "attention.scale").stdout

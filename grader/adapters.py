@@ -37,7 +37,9 @@ from grader.submission import (
     SubmissionError,
     Tensors,
     WrongParameters,
+    in_dtype,
 )
+from grader.switches import reset_switches, without_compiler
 from grader.terms import Target, Use
 from grader.wire import DTYPE_NAMES, MAX_BODY_BYTES
 
@@ -92,7 +94,7 @@ class Adapter:
     @contextmanager
     def ready(self) -> Iterator[None]:
         """Make the submission importable and watch what it calls; answers are given inside."""
-        with self._modules.installed(), self._watch.on(), _without_compiler():
+        with self._modules.installed(), self._watch.on(), without_compiler():
             yield
 
     def answer(self, call: Call) -> Answer:
@@ -109,7 +111,7 @@ class Adapter:
             error.where = error.where or self._modules.parts.get(call.target.part, "")
             raise
         finally:
-            _reset_switches()
+            reset_switches()
 
     def _load(self, call: Call) -> Answer:
         """Import the part and find its class."""
@@ -135,7 +137,7 @@ class Adapter:
         modules = self._build_all(call)
         answer = Answer()
         for run in call.runs:
-            inputs = _wanting_gradients(call, run)
+            inputs = _wanting_gradients(call, run.tensors)
             outputs = self._run(call, modules, run, inputs)
             if call.busy:
                 self._train_between(call, modules, run)
@@ -159,16 +161,14 @@ class Adapter:
 
     def _train_between(self, call: Call, modules: list[nn.Module], run: Run) -> None:
         """A forward on other values and its way back, before that of the one that counts."""
-        inputs = _wanting_gradients(call, run)
-        with torch.no_grad():
-            for tensor in inputs.values():
-                if tensor.is_floating_point():
-                    tensor.mul_(0.5)
-        outputs = self._run(call, modules, run, inputs)
-        heads = [output for output in outputs.values() if output.requires_grad]
+        halved = {n: t / 2 if t.is_floating_point() else t for n, t in run.tensors.items()}
+        outputs = self._run(call, modules, run, _wanting_gradients(call, halved))
+        heads = {
+            n: (output, torch.ones_like(output)) for n, output in outputs.items() if output.requires_grad
+        }
         with self._student_code("the backward pass of " + call.target.class_name):
             if heads:
-                torch.autograd.backward(torch.stack([head.sum() for head in heads]).sum())
+                _backpropagate(heads)
 
     def _parameters(self, call: Call) -> Answer:
         """Report name, shape, whether it trains, and which distinct parameter it is."""
@@ -194,7 +194,7 @@ class Adapter:
 
     def _reset(self, seed: int) -> None:
         """Undo what a submission may have set for the whole process, and seed what it may draw from."""
-        _reset_switches()
+        reset_switches()
         torch.default_generator.manual_seed(seed)
         if self._draws:
             numpy.random.seed(seed)
@@ -261,7 +261,7 @@ class Adapter:
 
     def _use(self, call: Call, module: nn.Module) -> None:
         """Call an instance, in float32 if it is to be one of float64, as whoever has had it before."""
-        used = {n: _as(t, torch.float32).clone() for n, t in call.runs[0].tensors.items()}
+        used = {n: t.clone() for n, t in in_dtype(call.runs[0].tensors, torch.float32).items()}
         with self._student_code(f"{call.target.class_name}.to"):
             module.to(torch.float32)
         with torch.no_grad():
@@ -341,37 +341,6 @@ class _StudentCode:
             raise self._adapter._outcome(error, self._doing, self._kind) from error
 
 
-@contextmanager
-def _without_compiler() -> Iterator[None]:
-    """Let `torch.compile` give code back as it is: to compile takes seconds, and other processes."""
-
-    def as_it_is(model: Any = None, **_options: object) -> Any:
-        return model if model is not None else lambda decorated: decorated
-
-    before = torch.compile
-    torch.compile = as_it_is
-    try:
-        yield
-    finally:
-        torch.compile = before
-
-
-def _reset_switches() -> None:
-    """Turn back what is not as it should be: to ask is cheaper than to turn."""
-    if getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None) is not None:
-        torch.set_default_device(None)
-    if torch.is_inference_mode_enabled():
-        torch.inference_mode(False).__enter__()
-    if not torch.is_grad_enabled():
-        torch.set_grad_enabled(True)
-    if torch.get_default_dtype() is not torch.float32:
-        torch.set_default_dtype(torch.float32)
-    if torch.is_anomaly_enabled():
-        torch.set_anomaly_enabled(False)
-    if torch.get_num_threads() != 1:
-        torch.set_num_threads(1)  # several wait for each other longer than such small tensors take
-
-
 def _in_order(
     given: Mapping[str, Any], order: tuple[str, ...], by_position: bool
 ) -> tuple[list[Any], dict[str, Any]]:
@@ -428,10 +397,10 @@ def _plain(name: str, tensor: torch.Tensor) -> torch.Tensor:
     return plain.clone(memory_format=torch.contiguous_format)
 
 
-def _wanting_gradients(call: Call, run: Run) -> dict[str, torch.Tensor]:
+def _wanting_gradients(call: Call, tensors: Tensors) -> dict[str, torch.Tensor]:
     return {
         name: tensor.clone().requires_grad_(tensor.is_floating_point() and call.input_gradients)
-        for name, tensor in run.tensors.items()
+        for name, tensor in tensors.items()
         if not name.startswith("grad.")
     }
 
@@ -441,10 +410,6 @@ def _laid_out(tensor: torch.Tensor, call: Call) -> torch.Tensor:
     if call.strided and tensor.dim() > 2:
         return tensor.transpose(-3, -2).clone(memory_format=torch.contiguous_format).transpose(-3, -2)
     return tensor.clone()
-
-
-def _as(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
 def _same(used: torch.Tensor, given: torch.Tensor) -> bool:

@@ -41,6 +41,7 @@ STUDENTS_MODULES = (
     "running",
     "simplest",
     "submission",
+    "switches",
     "terminal",
     "terms",
     "text",

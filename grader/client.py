@@ -17,7 +17,7 @@ import torch
 from grader.assignment import Part
 from grader.cases import Case
 from grader.expect import CheckFailure
-from grader.submission import Answer, Call, Died, Raised, Run, Submission
+from grader.submission import Answer, Call, Died, Raised, Run, Submission, in_dtype
 from grader.text import one_line
 
 _DTYPE_COMPLAINT = re.compile(r"dtype|scalar type|\bDouble\b|\bFloat\b|float64|float32")
@@ -211,10 +211,7 @@ class PartClient:
         depth: int = 1,
         dtype: torch.dtype | None = None,
         training: bool | None = None,
-        neighbours: Sequence[Mapping[str, int | bool]] = (),
-        strided: bool = False,
-        elsewhere: bool = False,
-        busy: bool = False,
+        **circumstances: Any,
     ) -> Call:
         return Call(
             self.part.target,
@@ -231,10 +228,7 @@ class PartClient:
             by_position=case.by_position,
             # Where there are parameters, their gradients must not depend on whether the input wants one.
             input_gradients=case.weights is None or case.seed % 4 != 1,
-            neighbours=neighbours,
-            strided=strided,
-            elsewhere=elsewhere,
-            busy=busy,
+            **circumstances,
         )
 
     def _ask(self, call: Call, *, fixed_dtype: bool = False) -> Answer:
@@ -277,12 +271,9 @@ def _as_dtype(call: Call) -> Call:
     """Send the floating tensors in the call's own dtype."""
     if call.dtype is torch.float64:
         return call  # cases are float64 already
-
-    def cast(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        return {n: t.to(call.dtype) if t.is_floating_point() else t for n, t in tensors.items()}
-
-    weights = None if call.weights is None else cast(call.weights)
-    return replace(call, weights=weights, runs=[Run(cast(r.tensors), r.arguments) for r in call.runs])
+    weights = None if call.weights is None else in_dtype(call.weights, call.dtype)
+    runs = [Run(in_dtype(run.tensors, call.dtype), run.arguments) for run in call.runs]
+    return replace(call, weights=weights, runs=runs)
 
 
 def _split(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

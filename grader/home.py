@@ -45,14 +45,17 @@ class Checked:
 
     Attributes:
         document: the result, as `report.results` makes it.
-        lines_kept_back: how many lines the student's code printed that were not let through.
     """
 
     document: dict[str, Any]
-    lines_kept_back: int
     _run: CheckRun
     _modules: SubmissionModules
     _prints: _Prints
+
+    @property
+    def lines_kept_back(self) -> int:
+        """How many lines the student's code printed that were not let through."""
+        return self._prints.lines
 
     def debug(self) -> bool:
         """Open the debugger where the first check failed; False where that is nowhere in the code."""
@@ -157,7 +160,7 @@ def check(
         execution_time=time.monotonic() - started,
         extra={"isolation": {"backend": "in_process", "layers": {}, "missing": {}}, "cases": "recorded"},
     )
-    return Checked(document, kept_back.lines, run, modules(), kept_back)
+    return Checked(document, run, modules(), kept_back)
 
 
 def _printed(run: CheckRun, prints: _Prints) -> dict[str, str]:

@@ -110,6 +110,9 @@ def _examples(strategy: Cases, count: int, number: int) -> list[Case]:
 # --- attention -----------------------------------------------------------------------------------
 
 
+_BY_QUERY = ("full", "shared")
+"""Masks with a row for each query, which long cases need."""
+
 _LENGTHS = {
     "short": st.integers(2, 9),
     "64": st.sampled_from((32, 64)),
@@ -172,7 +175,7 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
         return attention_cases(masks=masks, dead=dead, **options)
 
     unmasked = ("none",) if "none" in masks else masks
-    by_query = tuple(mask for mask in masks if mask in ("full", "shared")) or masks
+    by_query = tuple(mask for mask in masks if mask in _BY_QUERY) or masks
     single_key = attention_cases(masks=unmasked, dead=dead, ones=("T_k",))
     unmasked_one = attention_cases(masks=unmasked, dead=dead, batch_of_one=True)
     kinds = {
@@ -212,10 +215,9 @@ def _mixed_attention_family() -> Family:
 
 
 def _with_far(family: Family) -> Family:
-    by_query = ("full", "shared")
     return dict(family) | {
-        "far": (attention_cases(masks=by_query, length="far"), 1),
-        "64": (attention_cases(masks=by_query, length="64"), 1),
+        "far": (attention_cases(masks=_BY_QUERY, length="far"), 1),
+        "64": (attention_cases(masks=_BY_QUERY, length="64"), 1),
     }
 
 
@@ -344,6 +346,7 @@ def _sequence_family(
     further: Mapping[str, int] = {},
     **options: Any,
 ) -> Family:
+    # Of a block, "wide" has many hidden features, too.
     own = {"F=D": 1, "wide": 1} if cases is block_cases else {"D=1": 1}
     kinds = {
         name: (cases(coincidence=name, **options), count)

@@ -17,6 +17,11 @@ from grader.terms import Outcome, Target, Use
 Tensors = Mapping[str, torch.Tensor]
 
 
+def in_dtype(tensors: Tensors, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    """The same tensors, the floating ones among them in `dtype`."""
+    return {n: t.to(dtype) if t.is_floating_point() else t for n, t in tensors.items()}
+
+
 @dataclass(frozen=True)
 class Run:
     """One forward.

@@ -23,6 +23,19 @@ Tensors = dict[str, torch.Tensor]
 MAX_USES = 100
 """Forbidden uses of a submission that are kept: one is enough."""
 
+_PLAIN = (
+    "weights_required",
+    "training",
+    "seed",
+    "depth",
+    "by_position",
+    "input_gradients",
+    "strided",
+    "elsewhere",
+    "busy",
+)
+"""Fields of a call that are JSON as they are."""
+
 
 def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tuple[dict[str, Any], Tensors]:
     """Flatten a call into JSON and named tensors; `unpack_call` undoes it.
@@ -37,19 +50,10 @@ def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tupl
         "config": dict(call.config),
         "weights": call.weights is not None,
         "kept": kept,
-        "weights_required": call.weights_required,
         "runs": [],
-        "training": call.training,
         "dtype": str(call.dtype).removeprefix("torch."),
-        "seed": call.seed,
-        "depth": call.depth,
-        "by_position": call.by_position,
-        "input_gradients": call.input_gradients,
         "neighbours": [dict(config) for config in call.neighbours],
-        "strided": call.strided,
-        "elsewhere": call.elsewhere,
-        "busy": call.busy,
-    }
+    } | {name: getattr(call, name) for name in _PLAIN}
     weights = call.weights if send and call.weights is not None else {}
     tensors = {f"w/{name}": tensor for name, tensor in weights.items()}
     # What several runs have in common travels once.
@@ -81,21 +85,13 @@ def unpack_call(
         operation=head["operation"],
         config=head["config"],
         weights=weights if head["weights"] else None,
-        weights_required=head["weights_required"],
         runs=[
             Run({name: tensors[place] for name, place in run["tensors"].items()}, run["arguments"])
             for run in head["runs"]
         ],
-        training=head["training"],
         dtype=DTYPES[head["dtype"]],
-        seed=head["seed"],
-        depth=head["depth"],
-        by_position=head["by_position"],
-        input_gradients=head["input_gradients"],
         neighbours=head["neighbours"],
-        strided=head["strided"],
-        elsewhere=head["elsewhere"],
-        busy=head["busy"],
+        **{name: head[name] for name in _PLAIN},
     )
 
 

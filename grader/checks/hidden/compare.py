@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ def expect_float32(client: PartClient, reference: PartClient, case: Case, **inpu
     What is allowed follows from how far the reference itself, run in float32, is from its float64
     answer on this case; where that happens to be very small, from the precision of float32.
     """
-    returned = client.forward(case, dtype=torch.float32, **inputs)
+    observed = client.forward(case, dtype=torch.float32, **inputs)
     exact = reference.forward(case, **inputs)
     rounded = reference.forward(case, dtype=torch.float32, **inputs)
     for name, expected in exact.by_name.items():
@@ -31,7 +32,7 @@ def expect_float32(client: PartClient, reference: PartClient, case: Case, **inpu
         scale = max(1.0, float(expected.abs().max()))
         precision = torch.finfo(torch.float32).eps * scale
         expect.close(
-            returned.by_name[name],
+            observed.by_name[name],
             expected,
             name,
             "the reference's, computed in float32",
@@ -39,20 +40,37 @@ def expect_float32(client: PartClient, reference: PartClient, case: Case, **inpu
         )
     if case.narrow_dtype is torch.float32:
         back = {"output": case.randn("back", *exact.output.shape)}
-        gradients = client.gradients(case, back, **inputs, dtype=torch.float32)
-        for name, expected in reference.gradients(case, back, **inputs).items():
-            law = "the reference's, computed in float32"
-            observed = gradients[name]
-            expect.close(observed, expected, f"the gradient of {name}", law, tolerance=FLOAT32_GRADIENTS)
+        law = "the reference's, computed in float32"
+        expect_gradients(
+            client, reference, case, back, law=law, tolerance=FLOAT32_GRADIENTS, dtype=torch.float32, **inputs
+        )
 
 
-def expect_gradients(client: PartClient, reference: PartClient, case: SequenceCase) -> None:
+def expect_gradients(
+    client: PartClient,
+    reference: PartClient,
+    case: Case,
+    back: Mapping[str, torch.Tensor],
+    *,
+    law: str = "the reference's",
+    tolerance: float | None = None,
+    dtype: torch.dtype | None = None,
+    **inputs: Any,
+) -> None:
+    """Compare the gradients of the inputs and of every parameter with the float64 reference's.
+
+    Args:
+        back: what comes back into the outputs, by name.
+        law: see `expect.close`; `tolerance`, too.
+        dtype: that of the student's side; None for the client's own.
+    """
+    gradients = client.gradients(case, back, dtype=dtype, busy=case.busy, **inputs)
+
+    for name, expected in reference.gradients(case, back, **inputs).items():
+        expect.close(gradients[name], expected, f"the gradient of {name}", law, tolerance=tolerance)
+
+
+def expect_sequence_gradients(client: PartClient, reference: PartClient, case: SequenceCase) -> None:
     """Compare the gradients of the input and of every parameter, under the case's weights and masks."""
     back = {"output": case.randn("back", *case.x.shape)}
-    inputs = {"x": case.x, "weights": case.weights, **case.masks}
-
-    gradients = client.gradients(case, back, busy=case.busy, **inputs)
-
-    expected = reference.gradients(case, back, **inputs)
-    for name, gradient in expected.items():
-        expect.close(gradients[name], gradient, f"the gradient of {name}", "the reference's")
+    expect_gradients(client, reference, case, back, x=case.x, weights=case.weights, **case.masks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader import expect
 from grader.cases import BlockCase
 from grader.check import on_cases
-from grader.checks.hidden.compare import expect_float32, expect_gradients
+from grader.checks.hidden.compare import expect_float32, expect_sequence_gradients
 from grader.client import PartClient
 
 FORWARD = "block.py, TransformerBlock.forward"
@@ -34,7 +34,7 @@ def test_reference_small_variance(block: PartClient, reference: PartClient, case
 @on_cases("block_mixed", look_at=f"{FORWARD}: nothing detached, every parameter used")
 def test_reference_gradients(block: PartClient, reference: PartClient, case: BlockCase) -> None:
     """The gradients of the input and of all parameters equal the reference's."""
-    expect_gradients(block, reference, case)
+    expect_sequence_gradients(block, reference, case)
 
 
 @on_cases("block_mixed", look_at=FORWARD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader import expect
 from grader.cases import MultiHeadCase
 from grader.check import on_cases
-from grader.checks.hidden.compare import expect_float32, expect_gradients
+from grader.checks.hidden.compare import expect_float32, expect_sequence_gradients
 from grader.client import PartClient
 
 FORWARD = "multi_head.py, MultiHeadSelfAttention.forward"
@@ -23,7 +23,7 @@ def test_reference_output(multi_head: PartClient, reference: PartClient, case: M
 @on_cases("multi_head_mixed", look_at=f"{FORWARD}: nothing detached, every parameter used")
 def test_reference_gradients(multi_head: PartClient, reference: PartClient, case: MultiHeadCase) -> None:
     """The gradients of the input and of all parameters equal the reference's."""
-    expect_gradients(multi_head, reference, case)
+    expect_sequence_gradients(multi_head, reference, case)
 
 
 @on_cases("multi_head_mixed", look_at=FORWARD)

@@ -12,9 +12,10 @@ import torch
 
 from grader import expect
 from grader.cases import Case, SequenceCase
-from grader.client import PartClient
+from grader.client import Outputs, PartClient
 from grader.submission import Raised
 
+_WHATEVER = "what it is in the other mode, whatever was called or made before"
 _SECOND = (
     "on a second instance, called before its weights were loaded; others of other sizes were made after it"
 )
@@ -36,18 +37,8 @@ def expect_repeatable(
     tensors = [name for name, value in inputs.items() if isinstance(value, torch.Tensor)]
     turns = [inputs, inputs, *(turn for other in others for turn in (other, inputs))]
 
-    dtype = case.narrow_dtype
-    answers = client.forwards(case, turns, dtype=dtype)
-    turns = [*others, inputs]
-    law = "what it is in the other mode, whatever was called or made before"
-    try:
-        *_, other = client.forwards(
-            case, turns, dtype=dtype, training=not case.training, neighbours=case.neighbours
-        )
-    except Raised as error:
-        raise expect.CheckFailure(
-            f"the output equals {law}", f"{error.where}: {error.sentence}", _SECOND
-        ) from error
+    answers = client.forwards(case, turns, dtype=case.narrow_dtype)
+    other = _on_another_instance(client, case, [*others, inputs])
 
     first, *later = answers[:1] + answers[1::2]
     for name, tensor in first.by_name.items():
@@ -61,11 +52,21 @@ def expect_repeatable(
             f"{name} has dtype {other.by_name[name].dtype}",
             note=_SECOND,
         )
-        expect.close(_told(other.by_name[name]), _told(tensor), name, law, note=_SECOND)
+        expect.close(_told(other.by_name[name]), _told(tensor), name, _WHATEVER, note=_SECOND)
     changed = [name for name in tensors if name in first.changed]
     expect.that(
         not changed, "no argument is changed in place", f"after the call {', '.join(changed)} differs"
     )
+
+
+def _on_another_instance(client: PartClient, case: Case, turns: Sequence[Mapping[str, Any]]) -> Outputs:
+    """What the last turn gives in the other mode, on an instance with a past and neighbours."""
+    dtype, mode = case.narrow_dtype, not case.training
+    try:
+        return client.forwards(case, turns, dtype=dtype, training=mode, neighbours=case.neighbours)[-1]
+    except Raised as error:
+        observed = f"{error.where}: {error.sentence}"
+        raise expect.CheckFailure(f"the output equals {_WHATEVER}", observed, _SECOND) from error
 
 
 def _told(values: torch.Tensor) -> torch.Tensor:

@@ -453,7 +453,9 @@ def _is_stub(error: BaseException) -> bool:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or "can't allocate memory" in _message(error)
+    # Torch has names of its own for it, and another one where it goes backward.
+    said = _message(error)
+    return isinstance(error, MemoryError) or "can't allocate memory" in said or "bad_alloc" in said
 
 
 def _describe(error: BaseException) -> str:

@@ -168,7 +168,7 @@ BLOCK_OF_KEYS = 16
 
 @dataclass(frozen=True)
 class AttentionCase(Case):
-    """One attention; with `dead`, the mask blocks every key of some queries."""
+    """One attention; with `dead`, the mask blocks every key of some queries, or of all."""
 
     lead: tuple[int, ...]
     T_q: int
@@ -210,6 +210,7 @@ class AttentionCase(Case):
         if self.dead:
             dead = self.coins("dead", *shape[:-1], probability=0.4)
             dead.view(-1)[self.seed % max(1, dead.numel())] = True
+            dead |= self.seed % 7 == 0
             blocked |= dead.unsqueeze(-1)
         return blocked
 
@@ -271,7 +272,7 @@ class AttentionCase(Case):
 
 PADDINGS = ("none", "empty", "right", "left", "scattered", "whole")
 """Which positions are padding: none; none, though there is a mask; the last ones; the first ones; any;
-all of one sequence."""
+all of one sequence, and sometimes of all."""
 
 
 @dataclass(frozen=True)
@@ -312,7 +313,7 @@ class SequenceCase(Case):
         rows = torch.zeros(self.B, self.T, dtype=torch.bool)
         if self.padding == "whole":
             rows[self.seed % self.B] = True
-            return rows
+            return rows | (self.seed % 4 == 0)
         if self.padding == "scattered":
             rows = self.coins("padding", self.B, self.T, probability=0.4)
             rows[:, self.seed % self.T] = False

@@ -3,7 +3,8 @@
 A mask that is a plain attribute of its module, no buffer, stays on the CPU when the module goes to a GPU.
 A forward runs on the CPU as ever, while it is noted which tensors come from the input, the parameters and
 the buffers, and which from such attributes. Where torch would refuse the two together, it is refused here.
-What is not known to be of either kind is let pass.
+What is not known to be of either kind is let pass; so is what takes care of itself, in a branch that no CPU
+takes: a tensor whose device is asked for, and a module that keeps the device it was on.
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ _OF_THE_FIRST = (
     "result_type",
 )
 """What takes tensors of two devices; the result is where the first one is."""
+
+
+_ASKS_WHERE = {
+    torch.Tensor.device.__get__,
+    torch.Tensor.is_cuda.__get__,  # type: ignore[attr-defined]
+    torch.Tensor.get_device,
+}
 
 
 class DeviceWatch(TorchFunctionMode):
@@ -56,6 +64,8 @@ class DeviceWatch(TorchFunctionMode):
         """Call the operator, and note where its results are."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
+        if func in _ASKS_WHERE and not self._moved.get(id(args[0]), (None, True))[1]:
+            del self._moved[id(args[0])]
         known = [self._moved[id(t)] for t in _tensors((args, kwargs)) if id(t) in self._moved]
         moved = [each for _, each in known]
         behind = [tensor for tensor, each in known if not each and tensor.dim()]
@@ -84,7 +94,8 @@ def _names_a_device(args: Sequence[object], kwargs: Mapping[str, object]) -> boo
 def _left_behind(modules: Iterable[nn.Module]) -> Iterator[torch.Tensor]:
     for module in modules:
         for part in module.modules():
-            if type(part)._apply is nn.Module._apply:
+            keeps_its_device = any(isinstance(value, torch.device) for value in vars(part).values())
+            if type(part)._apply is nn.Module._apply and not keeps_its_device:
                 yield from _tensors(vars(part))
 
 

@@ -40,7 +40,7 @@ def draw(family: Family, number: int) -> list[Case]:
     cases: list[Case] = []
     met: Counter[tuple[str, Any]] = Counter()
     for index, (strategy, count) in enumerate(family.values()):
-        pool = _examples(strategy, 3 * count + 4, 1000 * number + index)
+        pool = _examples(strategy, 4 * count + 4, 1000 * number + index)
         for _ in range(min(count, len(pool))):
             chosen = min(pool, key=lambda case: sum(met[feature] for feature in _features(case)))
             pool.remove(chosen)
@@ -117,8 +117,12 @@ _LENGTHS = {
     "short": st.integers(2, 9),
     "64": st.sampled_from((32, 64)),
     "long": st.integers(67, 80),
-    "far": st.integers(260, 300),
+    "far queries": st.integers(2, 9),
+    "far keys": st.integers(2, 9),
 }
+"""Of T_q, T_k and T."""
+
+_FAR = st.integers(260, 300)
 
 
 @st.composite
@@ -134,21 +138,26 @@ def attention_cases(
     wide: bool = False,
     queries_as_batch: bool = False,
     heads: bool = False,
+    all_ones: bool = False,
 ) -> AttentionCase:
     """Draw attention cases.
 
     Args:
         equal: sizes that coincide; all others are pairwise distinct.
         ones: sizes that are 1.
-        batch_of_one: one of the leading dimensions is 1.
-        length: of T_q and T_k: "short", up to 9; "64"; "long", 67 to 80; "far", 260 to 300.
+        batch_of_one: one of the leading dimensions is 1; with `heads`, the first.
+        length: of T_q and T_k: "short", up to 9; "64"; "long", 67 to 80; "far queries" and "far keys", one
+            of them 260 to 300 and the other short, so that code that visits pair after pair has time.
         wide: as many features as real models have.
         queries_as_batch: as many queries as the first dimension has.
         heads: with two leading dimensions, of sequences and heads.
+        all_ones: every leading dimension is 1.
     """
     names = ["T_q", "T_k", "d_head", "d_v"]
     ranges = [st.integers(2, 9)] * 4
     ranges[0] = ranges[1] = _LENGTHS[length]
+    if length.startswith("far"):
+        ranges[length == "far keys"] = _FAR
     if wide:
         ranges[2] = st.sampled_from((16, 24, 33, 64))
     sizes = dict(zip(names, draw(st.tuples(*ranges).filter(_distinct)), strict=True))
@@ -157,12 +166,14 @@ def attention_cases(
     sizes |= dict.fromkeys(ones, 1)
     mask = draw(st.sampled_from(masks))
     fewest = 2 if mask in MASKS_OF_SEVERAL else int(batch_of_one or queries_as_batch or mask == "padding")
-    most = {"short": 3, "far": fewest}.get(length, 2)
+    most = 3 if length == "short" else fewest if length.startswith("far") else 2
     if heads:
         fewest = most = 2
     lead = draw(st.lists(st.integers(2, 4 if length == "short" else 2), min_size=fewest, max_size=most))
     if batch_of_one:
-        lead[draw(st.integers(0, len(lead) - 1))] = 1
+        lead[0 if heads else draw(st.integers(0, len(lead) - 1))] = 1
+    if all_ones:
+        lead = [1] * len(lead)
     if queries_as_batch:
         sizes["T_q"] = lead[0]
     return AttentionCase(
@@ -192,10 +203,18 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     }
     if dead or "none" in masks:
         kinds["T_k=1"] = (single_key, 1)
+    if dead:
+        kinds["T_q=T_k=1"] = (kind(ones=("T_q", "T_k")), 1)
     if "rows" in masks:
         by_head = ("first", "last", "ones", "unbatched", "rows", "unbatched_rows")
-        kinds["heads"] = (attention_cases(masks=by_head, dead=dead, heads=True), 6)
-        as_batch = attention_cases(masks=("shared", "one_row"), dead=dead, queries_as_batch=True)
+        kinds["heads"] = (attention_cases(masks=by_head, dead=dead, heads=True), 7)
+        common = tuple(mask for mask in ("shared", "keys", "one_row", "full") if mask in masks)
+        alone = attention_cases(masks=common, dead=dead, heads=True, batch_of_one=True)
+        kinds["heads, batch of one"] = (alone, 2)
+        kinds["heads, all ones"] = (attention_cases(masks=common, dead=dead, heads=True, all_ones=True), 1)
+        single = attention_cases(masks=common, dead=dead, heads=True, ones=("T_q",))
+        kinds["heads, T_q=1"] = (single, 1)
+        as_batch = attention_cases(masks=("shared",), dead=dead, queries_as_batch=True)
         kinds["T_q=B"] = (as_batch, 1)
     kinds["wide"] = (kind(wide=True), 1)
     return kinds
@@ -210,13 +229,18 @@ def _mixed_attention_family() -> Family:
     """With and without masks, with and without dead rows: what the reference is compared on."""
     alive, dead = _attention_family(_ALIVE), _attention_family(_DEAD, dead=True)
     halves = {f"{name}, alive": (strategy, -(-2 * n // 3)) for name, (strategy, n) in alive.items()}
-    halves |= {f"{name}, dead": (strategy, -(-n // 3)) for name, (strategy, n) in dead.items()}
+    halves |= {
+        f"{name}, dead": (strategy, -(-n // 3))
+        for name, (strategy, n) in dead.items()
+        if n > 1 or name in ("long", "T_k=1", "T_q=T_k=1", "heads, T_q=1")
+    }
     return _with_far(halves)
 
 
 def _with_far(family: Family) -> Family:
     return dict(family) | {
-        "far": (attention_cases(masks=_BY_QUERY, length="far"), 1),
+        "far queries": (attention_cases(masks=_BY_QUERY, length="far queries"), 1),
+        "far keys": (attention_cases(masks=_BY_QUERY, length="far keys"), 1),
         "64": (attention_cases(masks=_BY_QUERY, length="64"), 1),
     }
 
@@ -256,15 +280,15 @@ def sequence_sizes(draw: Callable[..., Any], *, coincidence: str = "distinct") -
     elif coincidence == "many heads":
         sizes |= {"n_heads": draw(st.integers(5, 12)), "d_head": 2}
     elif coincidence == "many sequences":
-        sizes["B"] = draw(st.integers(9, 12))
+        sizes["B"] = draw(st.integers(10, 13))
     elif coincidence == "wide":
         sizes |= {"n_heads": 2, "d_head": draw(st.sampled_from((16, 17, 32)))}
     elif coincidence == "B=D":
         sizes["B"] = sizes["n_heads"] * sizes["d_head"]
     elif coincidence == "D=1":
         sizes |= {"n_heads": 1, "d_head": 1}
-    elif coincidence == "far":
-        sizes |= {"B": 1, "n_heads": 2, "d_head": 2}
+    elif coincidence == "64":
+        sizes["T"] = 64
     elif coincidence == "B=T=1":
         sizes |= {"B": 1, "T": 1}
     elif coincidence.endswith("=1"):
@@ -335,7 +359,8 @@ _COINCIDENCES = {
     "many heads": 1,
     "long": 1,
 }
-_FURTHER = {"wide": 1, "many sequences": 1, "64": 1, "B=D": 1, "far": 1}
+_PADDED = ("right", "left", "scattered")
+_FURTHER = {"wide": 1, "many sequences": 1, "64": 1, "B=D": 1}
 """For what is compared with the reference."""
 
 
@@ -353,13 +378,18 @@ def _sequence_family(
         for name, count in (_COINCIDENCES | own | dict(further)).items()
         if name not in without
     }
-    if "far" in kinds:
-        kinds["far"] = (cases(coincidence="far", **(options | {"paddings": ("left",), "causal": (True,)})), 1)
+    if "many sequences" in further:
+        many = cases(coincidence="many sequences", **(options | {"paddings": ("right", "scattered")}))
+        kinds["many sequences"] = (many, 1)
     if "whole" in options.get("paddings", ()):
-        # A single position that is padding: by itself it would hardly ever be drawn.
-        lone = options | {"paddings": ("whole",)}
-        kinds["T=1, padded"] = (cases(coincidence="T=1", **lone), 1)
-        kinds["B=T=1, padded"] = (cases(coincidence="B=T=1", **lone), 1)
+        for causal in options.get("causal", (True,)):
+            # A single position that is padding: by itself it would hardly ever be drawn.
+            lone = options | {"paddings": ("whole",), "causal": (causal,)}
+            told = f"padded, causal={causal}"
+            kinds[f"T=1, {told}"] = (cases(coincidence="T=1", **lone), 1)
+            kinds[f"B=T=1, {told}"] = (cases(coincidence="B=T=1", **lone), 1)
+            if further:
+                kinds[f"H=1, {told}"] = (cases(coincidence="H=1", **(lone | {"paddings": _PADDED})), 1)
         if "none" in options["paddings"]:
             kinds["B=T=1"] = (cases(coincidence="B=T=1", **(options | {"paddings": ("none",)})), 1)
     return kinds
@@ -370,7 +400,6 @@ def _with_sharp(family: Family, **options: Any) -> Family:
     return dict(family) | {"sharp": (sharp, 3)}
 
 
-_PADDED = ("right", "left", "scattered")
 _ANY = (True, False)
 
 FAMILIES: dict[str, Family] = {

@@ -181,6 +181,7 @@ ERRORS: dict[str, tuple[str, type[SubmissionError], str]] = {
         "NotImplementedError: .* not implemented for 'Float'",
     ),
     "raise MemoryError": ("forward", OutOfMemory, "memory"),
+    "raise RuntimeError('std::bad_alloc')": ("forward", OutOfMemory, "memory"),
     "return q": ("forward", BadReturn, "a single tensor"),
     "while True: pass": ("forward", TimedOut, "no answer within 3 s"),
     "class A: 1/0": ("top", NotImportable, "ZeroDivisionError"),
@@ -285,6 +286,17 @@ LEFT_BEHIND = {
         False,
     ),
     "moved": ("self.mask = torch.ones(9, 9).triu(1).bool()", "mask = self.mask[:T, :T].to(x.device)", False),
+    "moved if need be": (
+        "self.mask = torch.ones(9, 9).triu(1).bool()",
+        "self.mask = self.mask if self.mask.device == x.device else self.mask.to(x.device); "
+        "mask = self.mask[:T, :T]",
+        False,
+    ),
+    "the device is kept": (
+        "self.mask = torch.ones(9, 9).triu(1).bool(); self.where = self.mask.device",
+        "self.mask = self.mask if self.where == x.device else self.mask.to(x.device); mask = self.mask[:T, :T]",
+        False,
+    ),
     "made there": ("pass", "mask = torch.ones(T, T).triu(1).bool()", False),
     "a number": ("self.factor = torch.tensor(1.0)", "x = x * self.factor", False),
 }

@@ -127,15 +127,30 @@ def sandboxed(assignment: Assignment, zygote: Zygote) -> Iterator[Opened]:
     """Open a submission whose reference attention is edited."""
     with contextlib.ExitStack() as stack:
 
-        def opened(code: str, **limits: float) -> SandboxSubmission:
+        def opened(code: str, memory_mb: int = 1024, **limits: float) -> SandboxSubmission:
             files = edited("attention", (FORWARD, f"        {code}\n{FORWARD}"))
             source = Source(files.files, files.parts, assignment.targets)
             budget = Budget(TimeLimits(**limits))
-            one = SandboxSubmission(source, zygote, budget, Limits(1 << 30))
+            one = SandboxSubmission(source, zygote, budget, Limits(memory_mb << 20))
             stack.callback(one.close)
             return one
 
         yield opened
+
+
+FREED = {
+    "in between": "self.kept = [(torch.empty(1 << 21), torch.empty(1000))[1] for _ in range(40)]",
+    "in a cycle": "cycle = [torch.empty(1 << 24)]; cycle.append(cycle)",
+}
+"""What asks for 640 MB in all, but never for more than 64 MB at once."""
+
+
+@pytest.mark.parametrize("way", FREED)
+def test_what_is_freed_does_not_count(sandboxed: Opened, assignment: Assignment, way: str) -> None:
+    """Large tensors come and go within the limit, whatever lies between them and whoever refers to whom."""
+    one = sandboxed(FREED[way], memory_mb=200)
+    answers = list(one.answers(attention_calls(assignment, *[3] * 10)))
+    assert [type(answer) for answer in answers] == [Answer] * 10
 
 
 ENDS = {

@@ -46,6 +46,7 @@ _SYSTEM_FILES = (
     "/proc/meminfo",
     "/sys/devices/system/cpu",
 )
+_MMAP_THRESHOLD = -3  # in malloc.h
 _DEATH_SIGNAL, _DUMPABLE, _KEEP_CAPABILITIES, _NO_NEW_PRIVILEGES = 1, 4, 8, 38
 _CAPABILITY_VERSION, _READ_SEARCH = 0x20080522, 1 << 2
 
@@ -177,6 +178,17 @@ def _set_limit(name: str, value: int) -> bool:
     except (ValueError, OSError):
         return False
     return resource.getrlimit(kind) == (value, value)
+
+
+def give_memory_back() -> None:
+    """Have every large block go back to the system when it is freed, with glibc.
+
+    By itself glibc takes ever larger blocks from the heap, in whose holes blocks of megabytes soon find no
+    room: it grows, and what a submission has long freed counts against its limit.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # another C library
+            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 128 << 10)
 
 
 def _held_bytes() -> dict[str, int] | None:

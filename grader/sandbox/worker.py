@@ -6,6 +6,7 @@ out: ``{"opened": …}``, ``{"answer": …}`` or ``{"error": …}``, always with
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -54,6 +55,7 @@ def serve(
     with adapter.ready():
         while True:
             call_id, head, tensors = _receive(read)
+            gc.collect(1)  # what the last call left in cycles: few objects, but perhaps large tensors
             reported = len(adapter.uses)
             try:
                 reply, body = pack_answer(adapter.answer(unpack_call(head["call"], tensors, targets, kept)))

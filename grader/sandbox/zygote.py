@@ -29,6 +29,7 @@ from grader.sandbox.confine import (
     Limits,
     confine,
     forget_how_it_was_started,
+    give_memory_back,
     hide_memory,
     may_have_started_others,
     prepare,
@@ -275,6 +276,7 @@ def _become_worker(control: socket.socket, fds: list[int], limits: Limits) -> No
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
 
+        give_memory_back()
         layers = confine(limits)
         worker.serve(worker.read_exactly(worker.SOCKET_FD), worker.write_all(worker.SOCKET_FD), layers)
     except BaseException:

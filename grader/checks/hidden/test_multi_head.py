@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from grader import expect
 from grader.cases import MultiHeadCase
 from grader.check import on_cases
-from grader.checks.hidden.compare import expect_float32, expect_sequence_gradients
+from grader.checks.hidden.compare import expect_float32, expect_output, expect_sequence_gradients
 from grader.client import PartClient
 
 FORWARD = "multi_head.py, MultiHeadSelfAttention.forward"
@@ -14,10 +13,7 @@ FORWARD = "multi_head.py, MultiHeadSelfAttention.forward"
 @on_cases("multi_head_mixed", look_at=FORWARD)
 def test_reference_output(multi_head: PartClient, reference: PartClient, case: MultiHeadCase) -> None:
     """With the same weights the output equals the reference's, under every mask."""
-    output = multi_head.forward(case, x=case.x, weights=case.weights, **case.masks).output
-
-    expected = reference.forward(case, x=case.x, **case.masks).output
-    expect.close(output, expected, "output", "the reference's")
+    expect_output(multi_head, reference, case)
 
 
 @on_cases("multi_head_mixed", look_at=f"{FORWARD}: nothing detached, every parameter used")

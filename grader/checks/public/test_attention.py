@@ -143,7 +143,7 @@ def test_dead_rows_have_finite_gradients(attention: PartClient, case: AttentionC
         expect.finite(gradient, f"the gradient of {name}")
 
 
-@on_cases("attention_masked", look_at=f"{FORWARD}: a softmax that subtracts the maximum; block with -inf")
+@on_cases("attention", look_at=f"{FORWARD}: a softmax that subtracts the maximum; block with -inf")
 def test_huge_scores(attention: PartClient, case: AttentionCase) -> None:
     """With scores up to 1e6 in size the best open key takes all the weight, blocked ones exactly 0."""
     # Along one direction u: q = a u with a = 1 or -1, k = c sqrt(d_head) u with distinct c up to 1e6

@@ -24,8 +24,8 @@ LONG = 1030
 FAR = 300
 """Positions of the sequence in which the future is edited far out."""
 
-COLLIDING = (256, 257, 258)
-"""Positions that bfloat16 cannot tell from a neighbour."""
+COLLIDING = 256
+"""A position that bfloat16 cannot tell from the next one."""
 
 CLASS = "multi_head.py, MultiHeadSelfAttention"
 FORWARD = f"{CLASS}.forward"
@@ -46,7 +46,7 @@ def test_parameters(multi_head: PartClient, case: MultiHeadCase) -> None:
 @once(look_at=f"{CLASS}.__init__: ValueError unless n_heads divides d_model")
 def test_indivisible_heads(multi_head: PartClient) -> None:
     """The constructor raises ValueError exactly when n_heads does not divide d_model."""
-    for d_model, n_heads in ((7, 2), (8, 3), (2, 4), (12, 5), (9, 6)):
+    for d_model, n_heads in ((7, 2), (8, 3), (2, 4), (12, 5), (9, 6), (24, 16), (10, 4)):
         raised = multi_head.construct(d_model=d_model, n_heads=n_heads)
         expect.that(
             "ValueError" in raised or "AssertionError" in raised,
@@ -90,16 +90,16 @@ def test_future_perturbation(multi_head: PartClient, case: MultiHeadCase) -> Non
         expect_past_unchanged(before, after, case.cuts)
     expect.finite(before.output, "output")
     if case.T > 60:
-        _expect_causal_far_out(multi_head, case, FAR, [FAR // 3, FAR // 2, *COLLIDING, FAR - 3])
-        _expect_causal_far_out(multi_head, case, LONG, [LONG // 2])
+        with contextlib.suppress(TimedOut):  # slow is not wrong: pure Python loops take their time
+            _expect_causal_far_out(multi_head, case, FAR, [FAR // 2, COLLIDING, FAR - 3])
+            _expect_causal_far_out(multi_head, case, LONG, [LONG // 2])
 
 
 def _expect_causal_far_out(multi_head: PartClient, case: MultiHeadCase, T: int, cuts: list[int]) -> None:
     far = _far(case, T)
     edits = [far.edited(torch.arange(T) > t) for t in cuts]
-    with contextlib.suppress(TimedOut):  # slow is not wrong: pure Python loops take their time
-        before, *after = multi_head.forwards(far, [{"x": x} for x in (far.x, *edits)])
-        expect_past_unchanged(before, after, cuts, note=f"T={T}")
+    before, *after = multi_head.forwards(far, [{"x": x} for x in (far.x, *edits)])
+    expect_past_unchanged(before, after, cuts, note=f"T={T}")
 
 
 def _far(case: MultiHeadCase, T: int) -> MultiHeadCase:

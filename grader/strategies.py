@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -206,16 +207,12 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     if dead:
         kinds["T_q=T_k=1"] = (kind(ones=("T_q", "T_k")), 1)
     if "rows" in masks:
-        by_head = ("first", "last", "ones", "unbatched", "rows", "unbatched_rows")
-        kinds["heads"] = (attention_cases(masks=by_head, dead=dead, heads=True), 7)
-        common = tuple(mask for mask in ("shared", "keys", "one_row", "full") if mask in masks)
-        alone = attention_cases(masks=common, dead=dead, heads=True, batch_of_one=True)
-        kinds["heads, batch of one"] = (alone, 2)
-        kinds["heads, all ones"] = (attention_cases(masks=common, dead=dead, heads=True, all_ones=True), 1)
-        single = attention_cases(masks=common, dead=dead, heads=True, ones=("T_q",))
-        kinds["heads, T_q=1"] = (single, 1)
-        as_batch = attention_cases(masks=("shared",), dead=dead, queries_as_batch=True)
-        kinds["T_q=B"] = (as_batch, 1)
+        usual = partial(attention_cases, masks=("shared", "keys", "one_row", "full"), dead=dead, heads=True)
+        kinds["heads"] = (attention_cases(masks=MASKS_OF_SEVERAL, dead=dead, heads=True), 7)
+        kinds["heads, batch of one"] = (usual(batch_of_one=True), 2)
+        kinds["heads, all ones"] = (usual(all_ones=True), 1)
+        kinds["heads, T_q=1"] = (usual(ones=("T_q",)), 1)
+        kinds["T_q=B"] = (attention_cases(masks=("shared",), dead=dead, queries_as_batch=True), 1)
     kinds["wide"] = (kind(wide=True), 1)
     return kinds
 

@@ -10,7 +10,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from lzma import LZMAError
@@ -101,9 +101,19 @@ def read_submission(path: Path, part_files: Mapping[str, str]) -> SubmissionFile
     parts = find_parts(list(files), part_files)
     if not parts:
         wanted = ", ".join(part_files.values())
-        seen = ", ".join(one_line(name, 120) for name in list(files)[:5]) or "no Python file at all"
+        seen = _told(list(files)) or f"no Python file {_instead(path)}"
         raise InputError(f"the submission must hold one of {wanted}, got {shown} with {seen}")
     return SubmissionFiles(files, parts, basket.skipped)
+
+
+def _told(names: Sequence[str]) -> str:
+    return ", ".join(one_line(name, 120) for name in names[:5])
+
+
+def _instead(path: Path) -> str:
+    names = [each.name for each in path.iterdir()] if path.is_dir() else []
+    others = sorted(name for name in names if not is_noise(name))
+    return f"but {_told(others)}" if others else "at all"
 
 
 @dataclass

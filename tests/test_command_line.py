@@ -114,6 +114,11 @@ def _empty(path: Path) -> Path:
     return path
 
 
+def _wrapped(path: Path) -> Path:
+    _zip(_empty(path) / "homework.zip", b"x = 1")
+    return path
+
+
 def _file(path: Path) -> Path:
     path.write_text("no zip")
     return path
@@ -123,6 +128,7 @@ BAD = {
     "no such path": (lambda path: path, "no such path"),
     "not a zip": (_file, "not a zip"),
     "empty folder": (_empty, "no Python file at all"),
+    "only a zip": (_wrapped, "no Python file but homework.zip"),
     "encrypted": (_encrypted, "must not be encrypted"),
     "broken": (_broken, "must be intact"),
 }

@@ -12,7 +12,7 @@ import random
 import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy
 import torch
 from torch import nn
 
-from grader.device_watch import DeviceWatch
+from grader.device_watch import DeviceWatch, TwoDevices
 from grader.from_scratch import OperatorWatch
 from grader.loader import SubmissionModules
 from grader.stand_ins import StandIn, StandIns
@@ -126,8 +126,9 @@ class Adapter:
                 # A clone lies where torch's allocator puts it: kernels that depend on alignment then
                 # give the same bits for the same values.
                 inputs = {name: _laid_out(tensor, call) for name, tensor in run.tensors.items()}
-                with self._device_watch(call, modules, inputs):
-                    outputs = self._run(call, modules, run, inputs)
+                if call.elsewhere:
+                    self._run_elsewhere(call, modules, run)
+                outputs = self._run(call, modules, run, inputs)
                 answer.runs.append(self._collect(outputs))
                 changed = [name for name, given in run.tensors.items() if not _same(inputs[name], given)]
                 answer.facts.setdefault("changed", []).append(changed)
@@ -163,10 +164,10 @@ class Adapter:
         """A forward on other values and its way back, before that of the one that counts."""
         halved = {n: t / 2 if t.is_floating_point() else t for n, t in run.tensors.items()}
         outputs = self._run(call, modules, run, _wanting_gradients(call, halved))
-        heads = {
-            n: (output, torch.ones_like(output)) for n, output in outputs.items() if output.requires_grad
-        }
         with self._student_code("the backward pass of " + call.target.class_name):
+            heads = {
+                n: (output, torch.ones_like(output)) for n, output in outputs.items() if output.requires_grad
+            }
             if heads:
                 _backpropagate(heads)
 
@@ -285,13 +286,15 @@ class Adapter:
                 outputs = _outputs(module(*outputs[:taken], *options, **keywords), target)
         return dict(zip(target.outputs, outputs, strict=True))
 
-    def _device_watch(
-        self, call: Call, modules: Sequence[nn.Module], inputs: Tensors
-    ) -> AbstractContextManager[object]:
-        if not call.elsewhere:
-            return nullcontext()
-        with self._student_code("reading the parameters"):
-            return DeviceWatch(modules, inputs.values())
+    def _run_elsewhere(self, call: Call, modules: list[nn.Module], run: Run) -> None:
+        """A forward as if on another device: raise if tensors that are kept would not have gone along."""
+        inputs = {name: tensor.clone() for name, tensor in run.tensors.items()}
+        try:
+            with DeviceWatch(modules, inputs.values()):
+                self._run(call, modules, run, inputs)
+        except SubmissionError as error:
+            if isinstance(error.__cause__, TwoDevices):
+                raise
 
     def _collect(self, tensors: Mapping[str, torch.Tensor], called: str = "") -> dict[str, torch.Tensor]:
         with self._student_code("reading what was returned", BadReturn):

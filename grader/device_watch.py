@@ -2,9 +2,9 @@
 
 A mask that is a plain attribute of its module, no buffer, stays on the CPU when the module goes to a GPU.
 A forward runs on the CPU as ever, while it is noted which tensors come from the input, the parameters and
-the buffers, and which from such attributes. Where torch would refuse the two together, it is refused here.
-What is not known to be of either kind is let pass; so is what takes care of itself, in a branch that no CPU
-takes: a tensor whose device is asked for, and a module that keeps the device it was on.
+the buffers, and which from such attributes. Who asks the former where they are is told a GPU, and what is
+sent there counts as there. Where torch would refuse the two together, it is refused here. What is not known
+to be of either kind is let pass.
 """
 
 from __future__ import annotations
@@ -16,11 +16,23 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+THERE = torch.device("cuda", 0)
+
+_WHERE: Mapping[Callable[..., Any], object] = {
+    torch.Tensor.device.__get__: THERE,
+    torch.Tensor.is_cuda.__get__: True,  # type: ignore[attr-defined]
+    torch.Tensor.is_cpu.__get__: False,  # type: ignore[attr-defined]
+    torch.Tensor.get_device: 0,
+    torch.get_device: 0,
+}
+"""What asks where a tensor is, and the answer for those that are there."""
+
 _OF_THE_FIRST = (
     "__getitem__",
     "__setitem__",
     "__set__",
     "copy_",
+    "new_tensor",
     "expand_as",
     "view_as",
     "reshape_as",
@@ -31,15 +43,12 @@ _OF_THE_FIRST = (
 """What takes tensors of two devices; the result is where the first one is."""
 
 
-_ASKS_WHERE = {
-    torch.Tensor.device.__get__,
-    torch.Tensor.is_cuda.__get__,  # type: ignore[attr-defined]
-    torch.Tensor.get_device,
-}
+class TwoDevices(RuntimeError):
+    """A tensor that was left behind meets one that was not."""
 
 
 class DeviceWatch(TorchFunctionMode):
-    """Raises `RuntimeError` where a tensor that was left behind meets one that was not.
+    """Raises `TwoDevices`; anything else that is raised may come from there being no such device.
 
     Args:
         modules: where parameters and buffers go along, and plain attributes do not.
@@ -64,38 +73,68 @@ class DeviceWatch(TorchFunctionMode):
         """Call the operator, and note where its results are."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if func in _ASKS_WHERE and not self._moved.get(id(args[0]), (None, True))[1]:
-            del self._moved[id(args[0])]
+        if func in _WHERE and self._is_there(args[0]):
+            return _WHERE[func]
+        goes = self._destination(name, args, kwargs)
+        if goes is not None:
+            return self._sent(func, args, kwargs, there=goes)
         known = [self._moved[id(t)] for t in _tensors((args, kwargs)) if id(t) in self._moved]
         moved = [each for _, each in known]
         behind = [tensor for tensor, each in known if not each and tensor.dim()]
-        moves = name == "type_as" or (name == "to" and _names_a_device(args[1:], kwargs))
-        if behind and any(moved) and name not in _OF_THE_FIRST and not moves:
-            raise RuntimeError(
+        if behind and any(moved) and name not in _OF_THE_FIRST:
+            raise TwoDevices(
                 f"two devices: a tensor of shape {tuple(behind[0].shape)} that comes from a plain attribute, "
                 "which module.to(device) leaves behind, meets the input"
             )
         result = func(*args, **kwargs)
-        if moves:
-            self._moved.pop(id(result), None)  # which may be the tensor itself: it was on the CPU already
-        elif moved:
+        if moved:
             self._note(_tensors(result), moved=moved[0] if name in _OF_THE_FIRST else any(moved))
         return result
+
+    def _destination(self, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> bool | None:
+        """Whether the result is asked for there; None: nobody asks for a place."""
+        if name == "cuda":
+            return True
+        asked = [kwargs.get("device"), *(args[1:2] if name in ("to", "type_as") else ())]
+        for place in asked:
+            if isinstance(place, torch.Tensor):
+                return self._is_there(place)
+            if isinstance(place, (str, torch.device)):
+                return str(place).startswith(THERE.type)
+        return None
+
+    def _sent(
+        self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, there: bool
+    ) -> Any:
+        """Run on the CPU what asks for a place, and note that its result is there, or nothing."""
+        if func is torch.Tensor.cuda:
+            result = args[0]
+        else:
+            result = func(*map(_here, args), **{name: _here(value) for name, value in kwargs.items()})
+        if isinstance(result, torch.Tensor) and any(result is each for each in args):
+            result = result.clone()  # it was on the CPU already
+        if there:
+            self._note(_tensors(result), moved=True)
+        return result
+
+    def _is_there(self, tensor: object) -> bool:
+        return self._moved.get(id(tensor), (tensor, False))[1]
 
     def _note(self, tensors: Iterable[torch.Tensor], *, moved: bool) -> None:
         # Tensors are kept, so that no other gets the id of one.
         self._moved |= {id(tensor): (tensor, moved) for tensor in tensors}
 
 
-def _names_a_device(args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
-    return "device" in kwargs or any(isinstance(each, (torch.device, torch.Tensor, str)) for each in args)
+def _here(value: object) -> object:
+    goes = isinstance(value, (str, torch.device)) and str(value).startswith(THERE.type)
+    return "cpu" if goes else value
 
 
 def _left_behind(modules: Iterable[nn.Module]) -> Iterator[torch.Tensor]:
     for module in modules:
         for part in module.modules():
-            keeps_its_device = any(isinstance(value, torch.device) for value in vars(part).values())
-            if type(part)._apply is nn.Module._apply and not keeps_its_device:
+            own = (type(part)._apply, type(part).to, type(part).cuda)
+            if own == (nn.Module._apply, nn.Module.to, nn.Module.cuda):
                 yield from _tensors(vars(part))
 
 

@@ -297,6 +297,32 @@ LEFT_BEHIND = {
         "self.mask = self.mask if self.where == x.device else self.mask.to(x.device); mask = self.mask[:T, :T]",
         False,
     ),
+    "the device is kept for nothing": (
+        "self.where = torch.device('cpu'); self.mask = torch.ones(9, 9, device=self.where).triu(1).bool()",
+        "mask = self.mask[:T, :T]",
+        True,
+    ),
+    "its own device is asked": (
+        "self.mask = torch.ones(9, 9).triu(1).bool()",
+        "mask = self.mask[:T, :T] | torch.zeros(T, T, dtype=torch.bool, device=self.mask.device)",
+        True,
+    ),
+    "sent if need be": (
+        "self.mask = torch.ones(9, 9).triu(1).bool()",
+        "mask = self.mask[:T, :T]; mask = mask.cuda() if x.is_cuda else mask",
+        False,
+    ),
+    "made again there": (
+        "self.mask = torch.ones(9, 9).triu(1).bool()",
+        "mask = torch.as_tensor(self.mask, device=x.device)[:T, :T]",
+        False,
+    ),
+    "a device that is not there": (
+        "self.mask = torch.ones(9, 9).triu(1).bool()",
+        "mask = torch.empty_like(self.mask, device='cuda:0') if x.is_cuda else self.mask[:T, :T]; "
+        "torch.Generator(x.device)",
+        False,
+    ),
     "made there": ("pass", "mask = torch.ones(T, T).triu(1).bool()", False),
     "a number": ("self.factor = torch.tensor(1.0)", "x = x * self.factor", False),
 }

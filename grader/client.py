@@ -23,7 +23,7 @@ from grader.text import one_line
 _DTYPE_COMPLAINT = re.compile(r"dtype|scalar type|\bDouble\b|\bFloat\b|float64|float32")
 
 
-_CIRCUMSTANCES = ("neighbours", "strided", "elsewhere", "busy")
+_CIRCUMSTANCES = ("neighbours", "strided", "elsewhere", "busy", "forgiven")
 _OPTIONS = ("weights", "depth", "dtype", "training", *_CIRCUMSTANCES)
 
 MAX_SIZE = 1 << 40
@@ -99,7 +99,7 @@ class PartClient:
             common: those that all runs share. ``weights=`` loads these weights, and the check is
                 blocked where they do not fit; ``depth=`` chains so many instances; ``dtype=`` and
                 ``training=`` stand for those of the client and the case; ``neighbours=``,
-                ``strided=``, ``elsewhere=`` and ``busy=`` are those of a `Call`.
+                ``strided=``, ``elsewhere=``, ``busy=`` and ``forgiven=`` are those of a `Call`.
 
         Raises:
             SubmissionError: there is no answer.

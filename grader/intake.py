@@ -112,7 +112,7 @@ def _told(names: Sequence[str]) -> str:
 
 def _instead(path: Path) -> str:
     names = [each.name for each in path.iterdir()] if path.is_dir() else []
-    others = sorted(name for name in names if not is_noise(name))
+    others = sorted(name for name in names if not is_noise(name) and not name.endswith(".py"))
     return f"but {_told(others)}" if others else "at all"
 
 

@@ -114,12 +114,12 @@ def _examples(strategy: Cases, count: int, number: int) -> list[Case]:
 _BY_QUERY = ("full", "shared")
 """Masks with a row for each query, which long cases need."""
 
+_USUAL_OF_HEADS = ("shared", "padding", "keys", "one_row", "full")
+
 _LENGTHS = {
     "short": st.integers(2, 9),
     "64": st.sampled_from((32, 64)),
     "long": st.integers(67, 80),
-    "far queries": st.integers(2, 9),
-    "far keys": st.integers(2, 9),
 }
 """Of T_q, T_k and T."""
 
@@ -156,9 +156,8 @@ def attention_cases(
     """
     names = ["T_q", "T_k", "d_head", "d_v"]
     ranges = [st.integers(2, 9)] * 4
-    ranges[0] = ranges[1] = _LENGTHS[length]
-    if length.startswith("far"):
-        ranges[length == "far keys"] = _FAR
+    ranges[0] = _FAR if length == "far queries" else _LENGTHS.get(length, ranges[0])
+    ranges[1] = _FAR if length == "far keys" else _LENGTHS.get(length, ranges[1])
     if wide:
         ranges[2] = st.sampled_from((16, 24, 33, 64))
     sizes = dict(zip(names, draw(st.tuples(*ranges).filter(_distinct)), strict=True))
@@ -207,9 +206,10 @@ def _attention_family(masks: tuple[str, ...], *, dead: bool = False) -> Family:
     if dead:
         kinds["T_q=T_k=1"] = (kind(ones=("T_q", "T_k")), 1)
     if "rows" in masks:
-        usual = partial(attention_cases, masks=("shared", "keys", "one_row", "full"), dead=dead, heads=True)
+        usual = partial(attention_cases, masks=_USUAL_OF_HEADS, dead=dead, heads=True)
         kinds["heads"] = (attention_cases(masks=MASKS_OF_SEVERAL, dead=dead, heads=True), 7)
         kinds["heads, batch of one"] = (usual(batch_of_one=True), 2)
+        kinds["heads, usual"] = (usual(), 1)
         kinds["heads, all ones"] = (usual(all_ones=True), 1)
         kinds["heads, T_q=1"] = (usual(ones=("T_q",)), 1)
         kinds["T_q=B"] = (attention_cases(masks=("shared",), dead=dead, queries_as_batch=True), 1)

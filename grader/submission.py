@@ -57,6 +57,7 @@ class Call:
         busy: of ``gradients``: another forward and its way back come between the forward and its own.
         elsewhere: raise where tensors meet that would be on two devices if module and inputs had been
             moved to another one.
+        forgiven: a time-out, which is soon, is held against nobody.
         by_position: hand arguments over by position, as far as they are the first ones, not by name.
     """
 
@@ -77,6 +78,7 @@ class Call:
     strided: bool = False
     elsewhere: bool = False
     busy: bool = False
+    forgiven: bool = False
 
 
 @dataclass(frozen=True)

@@ -140,9 +140,13 @@ def sandboxed(assignment: Assignment, zygote: Zygote) -> Iterator[Opened]:
 
 FREED = {
     "in between": "self.kept = [(torch.empty(1 << 21), torch.empty(1000))[1] for _ in range(40)]",
+    "in a cycle, among many": (
+        "import torch.nn as nn; kept = [[] for _ in range(5000)]; "
+        "cycle = [torch.empty(1 << 24)]; cycle.append(cycle); kept = [[] for _ in range(5000)]"
+    ),
     "in a cycle": "cycle = [torch.empty(1 << 24)]; cycle.append(cycle)",
 }
-"""What asks for 640 MB in all, but never for more than 64 MB at once."""
+"""What asks for far more than 200 MB in all, but never for more than 64 MB at once."""
 
 
 @pytest.mark.parametrize("way", FREED)
@@ -173,6 +177,16 @@ def test_a_batch_ends_where_the_worker_does(sandboxed: Opened, assignment: Assig
     for answer, size in ((first, 1), (second, 2), (fourth, 4), (fifth, 5)):
         assert isinstance(answer, Answer)
         assert answer.runs[0]["output"].shape == (size, 4)
+
+
+def test_a_call_that_is_forgiven_leaves_all_patience(sandboxed: Opened, assignment: Assignment) -> None:
+    """It may hang, and the next one that does has its full time."""
+    one = sandboxed("while True: pass", call_s=0.5)
+    (call,) = attention_calls(assignment, 3)
+    for forgiven, counted in ((True, 0), (False, 1)):
+        with pytest.raises(TimedOut):
+            one.call(replace(call, forgiven=forgiven))
+        assert one.budget.timeouts == counted
 
 
 def test_a_batch_may_be_larger_than_a_socket_takes(sandboxed: Opened, assignment: Assignment) -> None:

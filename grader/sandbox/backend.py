@@ -32,6 +32,9 @@ from grader.terms import Target, Use
 from grader.text import clean, one_line
 from grader.wire import MalformedFrame
 
+FORGIVEN_CALL_S = 5.0
+"""CPU seconds for a call that need not be answered."""
+
 MAX_RESTARTS = 200
 """Fresh workers for one submission; dying costs little, but not nothing."""
 
@@ -172,7 +175,7 @@ class SandboxSubmission:
     def _next_answer(self, channel: Channel, call: Call) -> Answer | SubmissionError:
         try:
             self._expect_time()
-            head, tensors = self._receive(channel)
+            head, tensors = self._receive(channel, forgiven=call.forgiven)
             self._note_uses(self._checked(unpack_uses, head.get("uses")))
             if "error" in head:
                 error: SubmissionError = self._checked(unpack_error, head["error"])
@@ -199,8 +202,12 @@ class SandboxSubmission:
         head, tensors = pack_call(call, kept, send=send)
         return {"call": head}, tensors
 
-    def _receive(self, channel: Channel) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    def _receive(
+        self, channel: Channel, *, forgiven: bool = False
+    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         limit_s = self.budget.next_call_s()
+        if forgiven:
+            limit_s = min(limit_s, FORGIVEN_CALL_S)
         stopwatch = Stopwatch(channel.process.pid, limit_s, self.budget, since=self._stopwatch)
         self._stopwatch = stopwatch
         try:
@@ -209,7 +216,8 @@ class SandboxSubmission:
             return answer
         except CallTimedOut:
             self.budget.spend(stopwatch)
-            self.budget.count_timeout()
+            if not forgiven:
+                self.budget.count_timeout()
             self._end_worker()
             raise TimedOut(f"no answer within {limit_s:g} s of computing") from None
         except ChannelClosed:

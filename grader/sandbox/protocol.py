@@ -33,6 +33,7 @@ _PLAIN = (
     "strided",
     "elsewhere",
     "busy",
+    "forgiven",
 )
 """Fields of a call that are JSON as they are."""
 

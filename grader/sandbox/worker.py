@@ -52,10 +52,11 @@ def serve(
     hide_harness()
     kept: dict[int, dict[str, torch.Tensor]] = {}
     adapter = Adapter(modules, class_names, stand_ins=from_json(head["open"]["stand_ins"]))
+    gc.freeze()  # what is not the submission's need not be looked through again and again
     with adapter.ready():
         while True:
             call_id, head, tensors = _receive(read)
-            gc.collect(1)  # what the last call left in cycles: few objects, but perhaps large tensors
+            gc.collect()  # what the last call left in cycles: few objects, but perhaps large tensors
             reported = len(adapter.uses)
             try:
                 reply, body = pack_answer(adapter.answer(unpack_call(head["call"], tensors, targets, kept)))

@@ -289,11 +289,13 @@ class Adapter:
     def _run_elsewhere(self, call: Call, modules: list[nn.Module], run: Run) -> None:
         """A forward as if on another device: raise if tensors that are kept would not have gone along."""
         inputs = {name: tensor.clone() for name, tensor in run.tensors.items()}
+        with self._student_code("reading the parameters"):
+            watch = DeviceWatch(modules, inputs.values())
         try:
-            with DeviceWatch(modules, inputs.values()):
+            with watch:
                 self._run(call, modules, run, inputs)
-        except SubmissionError as error:
-            if isinstance(error.__cause__, TwoDevices):
+        except Exception as error:
+            if isinstance(error, TwoDevices) or isinstance(error.__cause__, TwoDevices):
                 raise
 
     def _collect(self, tensors: Mapping[str, torch.Tensor], called: str = "") -> dict[str, torch.Tensor]:

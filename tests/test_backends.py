@@ -348,3 +348,12 @@ def test_what_a_move_would_leave_behind(opened: Open, assignment: Assignment, ke
     ) as caught:
         one.call(asked)
     assert caught.value.where.startswith("attention.py:")  # where the two meet
+
+
+def test_parameters_that_cannot_be_read_are_the_students_fault(opened: Open, assignment: Assignment) -> None:
+    """Also where they are only looked at, not used."""
+    files = reference()
+    files["multi_head.py"] += "\n\nMultiHeadSelfAttention.parameters = lambda self, recurse=True: 1 / 0\n"
+    run = Run({"x": torch.ones(1, 3, 6).double()})
+    with pytest.raises(Raised, match="reading the parameters raised ZeroDivisionError"):
+        opened(files).call(call(assignment, "multi_head", "forward", runs=[run], elsewhere=True))

@@ -141,8 +141,7 @@ def sandboxed(assignment: Assignment, zygote: Zygote) -> Iterator[Opened]:
 FREED = {
     "in between": "self.kept = [(torch.empty(1 << 21), torch.empty(1000))[1] for _ in range(40)]",
     "in a cycle, among many": (
-        "import torch.nn as nn; kept = [[] for _ in range(5000)]; "
-        "cycle = [torch.empty(1 << 24)]; cycle.append(cycle); kept = [[] for _ in range(5000)]"
+        "cycle = [torch.empty(1 << 24)]; cycle.append(cycle); kept = [[] for _ in range(20000)]"
     ),
     "in a cycle": "cycle = [torch.empty(1 << 24)]; cycle.append(cycle)",
 }

@@ -20,22 +20,21 @@ FLOAT32_GRADIENTS = 1e-3
 """What may be lost on the way back in float32: enough for sums in any order."""
 
 
-def expect_output(client: PartClient, reference: PartClient, case: SequenceCase) -> None:
-    """Compare the outputs under the case's weights and masks; of a long case those far out, too."""
-    _expect_output(client, reference, case)
+def expect_output(client: PartClient, reference: PartClient, case: Case, **circumstances: bool) -> None:
+    """Compare the outputs under the case's weights and masks; `circumstances` are those of a `Call`."""
+    output = client.forward(case, weights=case.weights, **case.inputs, **circumstances).output
+
+    expected = reference.forward(case, **case.inputs).output
+    expect.close(output, expected, "output", "the reference's")
+
+
+def expect_sequence_output(client: PartClient, reference: PartClient, case: SequenceCase) -> None:
+    """Compare the outputs; of a long case those far out, too."""
+    expect_output(client, reference, case)
     if case.T > 64:
         far = replace(case, B=1, T=FAR, n_heads=2, d_head=2, padding="scattered", causal=True)
         with far_out(far):
-            _expect_output(client, reference, far, forgiven=True)
-
-
-def _expect_output(
-    client: PartClient, reference: PartClient, case: SequenceCase, **circumstances: bool
-) -> None:
-    output = client.forward(case, x=case.x, weights=case.weights, **case.masks, **circumstances).output
-
-    expected = reference.forward(case, x=case.x, **case.masks).output
-    expect.close(output, expected, "output", "the reference's")
+            expect_output(client, reference, far, forgiven=True)
 
 
 def expect_float32(client: PartClient, reference: PartClient, case: Case, **inputs: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.cases import MultiHeadCase
 from grader.check import on_cases
-from grader.checks.hidden.compare import expect_float32, expect_output, expect_sequence_gradients
+from grader.checks.hidden.compare import expect_float32, expect_sequence_gradients, expect_sequence_output
 from grader.client import PartClient
 
 FORWARD = "multi_head.py, MultiHeadSelfAttention.forward"
@@ -13,7 +13,7 @@ FORWARD = "multi_head.py, MultiHeadSelfAttention.forward"
 @on_cases("multi_head_mixed", look_at=FORWARD)
 def test_reference_output(multi_head: PartClient, reference: PartClient, case: MultiHeadCase) -> None:
     """With the same weights the output equals the reference's, under every mask."""
-    expect_output(multi_head, reference, case)
+    expect_sequence_output(multi_head, reference, case)
 
 
 @on_cases("multi_head_mixed", look_at=f"{FORWARD}: nothing detached, every parameter used")

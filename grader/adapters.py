@@ -119,8 +119,8 @@ class Adapter:
         return Answer()
 
     def _forward(self, call: Call) -> Answer:
-        modules = self._build_all(call)
-        answer = Answer()
+        modules, loaded = self._build_all(call)
+        answer = Answer(facts={"loaded": loaded, "changed": []})
         with torch.no_grad():
             for run in call.runs:
                 # A clone lies where torch's allocator puts it: kernels that depend on alignment then
@@ -131,12 +131,12 @@ class Adapter:
                 outputs = self._run(call, modules, run, inputs)
                 answer.runs.append(self._collect(outputs))
                 changed = [name for name, given in run.tensors.items() if not _same(inputs[name], given)]
-                answer.facts.setdefault("changed", []).append(changed)
+                answer.facts["changed"].append(changed)
         return answer
 
     def _gradients(self, call: Call) -> Answer:
-        modules = self._build_all(call)
-        answer = Answer()
+        modules, _ = self._build_all(call)
+        answer = Answer(facts={"heads": []})
         for run in call.runs:
             inputs = _wanting_gradients(call, run.tensors)
             outputs = self._run(call, modules, run, inputs)
@@ -157,7 +157,7 @@ class Adapter:
                     _backpropagate({name: (outputs[name], run.tensors[f"grad.{name}"]) for name in heads})
             gradients = {n: tensor.grad for n, tensor in sources.items() if tensor.grad is not None}
             answer.runs.append(self._collect(gradients, "the gradient of "))
-            answer.facts.setdefault("heads", []).append(heads)
+            answer.facts["heads"].append(heads)
         return answer
 
     def _train_between(self, call: Call, modules: list[nn.Module], run: Run) -> None:
@@ -242,8 +242,9 @@ class Adapter:
             module.train(call.training)
         return module
 
-    def _build_all(self, call: Call) -> list[nn.Module]:
-        modules = []
+    def _build_all(self, call: Call) -> tuple[list[nn.Module], bool]:
+        """The instances that are to be chained, and whether the call's weights fitted all of them."""
+        modules, loaded = [], True
         for index in range(call.depth):
             module = self._build(call)
             if call.neighbours:
@@ -251,14 +252,14 @@ class Adapter:
             if call.weights is not None:
                 prefix = f"{index}." if call.depth > 1 else ""
                 with self._student_code(f"loading weights into {call.target.class_name}"):
-                    _load_weights(module, call.weights, prefix, required=call.weights_required)
+                    loaded &= _load_weights(module, call.weights, prefix, required=call.weights_required)
             modules.append(module)
         for config in call.neighbours:
             neighbour = self._build(replace(call, config=config))
             with self._student_code("setting the parameters to 0"), torch.no_grad():
                 for parameter in neighbour.parameters():
                     parameter.zero_()
-        return modules
+        return modules, loaded
 
     def _use(self, call: Call, module: nn.Module) -> None:
         """Call an instance, in float32 if it is to be one of float64, as whoever has had it before."""
@@ -359,7 +360,8 @@ def _in_order(
     return [given[name] for name in first], {n: v for n, v in given.items() if n not in first}
 
 
-def _load_weights(module: nn.Module, weights: Tensors, prefix: str, *, required: bool) -> None:
+def _load_weights(module: nn.Module, weights: Tensors, prefix: str, *, required: bool) -> bool:
+    """Load what begins with the prefix, if all of it fits, and tell whether it does."""
     wanted = {name.removeprefix(prefix): t for name, t in weights.items() if name.startswith(prefix)}
     own = dict(module.named_parameters(remove_duplicate=False))
     absent = [name for name in wanted if name not in own]
@@ -368,10 +370,11 @@ def _load_weights(module: nn.Module, weights: Tensors, prefix: str, *, required:
         if required:
             names = ", ".join([*absent, *misshapen][:4])
             raise WrongParameters(f"the parameters {names} are missing or have another shape")
-        return
+        return False
     with torch.no_grad():
         for name, tensor in wanted.items():
             own[name].copy_(tensor)
+    return True
 
 
 def _outputs(returned: object, target: Target) -> tuple[Any, ...]:
@@ -398,7 +401,9 @@ def _plain(name: str, tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() * tensor.element_size() > MAX_BODY_BYTES // 4:
         raise BadReturn(f"{name} has shape {tuple(tensor.shape)}, which is far too large")
     # A copy of its own: the student may write into the same memory in the next run.
-    plain = tensor.detach().as_subclass(torch.Tensor)
+    plain = tensor.detach()
+    if type(plain) is not torch.Tensor:
+        plain = plain.as_subclass(torch.Tensor)
     return plain.clone(memory_format=torch.contiguous_format)
 
 

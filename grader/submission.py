@@ -85,8 +85,8 @@ class Call:
 class Answer:
     """The tensors of every run, by output name, and what can be said in JSON.
 
-    Of ``forward`` the facts tell, for each run, which arguments were ``changed`` in place; of
-    ``gradients``, which outputs had a gradient to take: ``heads``.
+    Of ``forward`` the facts tell whether the call's weights were ``loaded``, and for each run which
+    arguments were ``changed`` in place; of ``gradients``, which outputs had a gradient to take: ``heads``.
     """
 
     runs: list[dict[str, torch.Tensor]] = field(default_factory=list)

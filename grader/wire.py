@@ -14,6 +14,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+import numpy
 import torch
 
 Bytes = bytes | bytearray
@@ -44,6 +45,8 @@ DTYPES = {
     )
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_NUMPY = {dtype: numpy.dtype("int16" if name == "bfloat16" else name) for name, dtype in DTYPES.items()}
+"""For the bytes: numpy has no bfloat16, and is several times as fast with them as torch."""
 
 
 class MalformedFrame(Exception):
@@ -117,13 +120,8 @@ def decode_trusted(packed: Bytes, body: bytearray) -> tuple[dict[str, Any], dict
     start = 0
     for name, dtype_name, shape in frame["tensors"]:
         dtype = DTYPES[dtype_name]
-        count = math.prod(shape)
-        end = start + count * dtype.itemsize
-        tensors[name] = (
-            torch.frombuffer(body, dtype=dtype, count=count, offset=start).view(shape)
-            if count
-            else torch.empty(shape, dtype=dtype)
-        )
+        tensors[name] = _in_memory(body, dtype, shape, start)
+        end = start + math.prod(shape) * dtype.itemsize
         start = end + len(_PADDING[end % ALIGNMENT])
     return frame["head"], tensors
 
@@ -141,7 +139,12 @@ def _tensor(memory: bytearray, dtype: torch.dtype, shape: list[int], count: int,
         return _empty(shape, dtype)
     if dtype is torch.bool and max(memory[start : start + count]) > 1:
         raise MalformedFrame("a boolean is neither 0 nor 1")
-    return torch.frombuffer(memory, dtype=dtype, count=count, offset=start).reshape(shape)
+    return _in_memory(memory, dtype, shape, start)
+
+
+def _in_memory(memory: bytearray, dtype: torch.dtype, shape: list[int], start: int) -> torch.Tensor:
+    tensor = torch.from_numpy(numpy.ndarray(shape, _NUMPY[dtype], memory, start))
+    return tensor.view(dtype) if dtype is torch.bfloat16 else tensor
 
 
 def _empty(shape: list[int], dtype: torch.dtype) -> torch.Tensor:

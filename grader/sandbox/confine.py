@@ -188,7 +188,7 @@ def give_memory_back() -> None:
     """
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError):  # another C library
-            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 128 << 10)
+            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
 
 
 def _held_bytes() -> dict[str, int] | None:

@@ -6,10 +6,11 @@ What comes from a worker is checked field by field: the student's code may have 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from itertools import islice
 from typing import Any
 
+import numpy
 import torch
 
 from grader.sandbox.confine import Layer
@@ -19,6 +20,8 @@ from grader.text import one_line
 from grader.wire import DTYPES, MalformedFrame
 
 Tensors = dict[str, torch.Tensor]
+Kept = dict[int, dict[str, numpy.ndarray]]
+"""Weights by number; arrays, since the garbage collector would look through every tensor again and again."""
 
 MAX_USES = 100
 """Forbidden uses of a submission that are kept: one is enough."""
@@ -35,7 +38,9 @@ _PLAIN = (
     "busy",
     "forgiven",
 )
-"""Fields of a call that are JSON as they are."""
+"""Fields of a call that are JSON as they are; they travel where they are not as usual."""
+
+_USUAL = {field.name: field.default for field in fields(Call)}
 
 
 def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tuple[dict[str, Any], Tensors]:
@@ -54,7 +59,8 @@ def pack_call(call: Call, kept: int | None = None, *, send: bool = True) -> tupl
         "runs": [],
         "dtype": str(call.dtype).removeprefix("torch."),
         "neighbours": [dict(config) for config in call.neighbours],
-    } | {name: getattr(call, name) for name in _PLAIN}
+    }
+    head |= {name: value for name in _PLAIN if (value := getattr(call, name)) != _USUAL[name]}
     weights = call.weights if send and call.weights is not None else {}
     tensors = {f"w/{name}": tensor for name, tensor in weights.items()}
     # What several runs have in common travels once.
@@ -70,7 +76,7 @@ def unpack_call(
     head: Mapping[str, Any],
     tensors: Mapping[str, torch.Tensor],
     targets: Mapping[str, Target],
-    kept: dict[int, Tensors],
+    kept: Kept,
 ) -> Call:
     """Rebuild the call that `pack_call` flattened.
 
@@ -78,9 +84,12 @@ def unpack_call(
         targets: by part.
         kept: weights by number, of the calls before; takes those of this one.
     """
-    weights = _group(tensors, "w")
+    weights = _grouped(tensors).get("w", {})
     if head["kept"] is not None:
-        weights = kept.setdefault(head["kept"], weights)
+        if weights:
+            kept[head["kept"]] = {name: tensor.numpy().copy() for name, tensor in weights.items()}
+        else:
+            weights = {name: torch.from_numpy(array) for name, array in kept[head["kept"]].items()}
     return Call(
         target=targets[head["part"]],
         operation=head["operation"],
@@ -92,7 +101,7 @@ def unpack_call(
         ],
         dtype=DTYPES[head["dtype"]],
         neighbours=head["neighbours"],
-        **{name: head[name] for name in _PLAIN},
+        **{name: head[name] for name in _PLAIN if name in head},
     )
 
 
@@ -125,7 +134,8 @@ def unpack_answer(head: object, tensors: Mapping[str, torch.Tensor], runs: int) 
         raise MalformedFrame("the answer has no facts")
     if type(head.get("runs")) is not int or head["runs"] not in (0, runs):
         raise MalformedFrame(f"the answer is not about the {runs} runs that were asked for")
-    return Answer([_group(tensors, str(index)) for index in range(head["runs"])], head["facts"])
+    by_run = _grouped(tensors)
+    return Answer([by_run.get(str(index), {}) for index in range(head["runs"])], head["facts"])
 
 
 def pack_error(error: SubmissionError) -> dict[str, Any]:
@@ -171,6 +181,10 @@ def unpack_uses(head: object) -> list[Use]:
     return uses
 
 
-def _group(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    start = f"{prefix}/"
-    return {n.removeprefix(start): t for n, t in tensors.items() if n.startswith(start)}
+def _grouped(tensors: Mapping[str, torch.Tensor]) -> dict[str, Tensors]:
+    """By what stands before the first slash of their names."""
+    groups: dict[str, Tensors] = {}
+    for name, tensor in tensors.items():
+        group, _, own = name.partition("/")
+        groups.setdefault(group, {})[own] = tensor
+    return groups

@@ -19,6 +19,7 @@ from grader.from_scratch import uses_in_source
 from grader.loader import SubmissionModules
 from grader.sandbox.confine import ROOT, Layer
 from grader.sandbox.protocol import (
+    Kept,
     pack_answer,
     pack_error,
     pack_layers,
@@ -50,7 +51,7 @@ def serve(
     write(encode(call_id, {"opened": opened}, {}))
 
     hide_harness()
-    kept: dict[int, dict[str, torch.Tensor]] = {}
+    kept: Kept = {}
     adapter = Adapter(modules, class_names, stand_ins=from_json(head["open"]["stand_ins"]))
     gc.freeze()  # what is not the submission's need not be looked through again and again
     with adapter.ready():

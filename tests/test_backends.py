@@ -120,6 +120,21 @@ def test_weights_that_do_not_fit(opened: Open, assignment: Assignment) -> None:
         one.call(call(assignment, "multi_head", "forward", weights_required=True, **options))
 
 
+def test_weights_that_are_known_by_name(opened: Open, assignment: Assignment) -> None:
+    """They count in every call that names them, however often they travel, and tell whether they fitted."""
+    one = opened(reference())
+    x = torch.randn(1, 2, 6, dtype=torch.float64)
+    for name, size in (("one", 1.0), ("other", 2.0), ("one", 1.0), ("other", 2.0)):
+        weights = {"proj.weight": torch.zeros(6, 6).double(), "proj.bias": torch.full((6,), size).double()}
+        options = {"runs": [Run({"x": x})], "weights": weights, "weights_name": name}
+        answer = one.call(call(assignment, "multi_head", "forward", **options))
+        assert torch.equal(answer.runs[0]["output"], torch.full_like(x, size))
+        assert answer.facts["loaded"] is True
+    weights = {"proj.bias": torch.zeros(7)}
+    asked = call(assignment, "multi_head", "forward", runs=[Run({"x": x})], weights=weights)
+    assert one.call(asked).facts["loaded"] is False
+
+
 def test_gradients_of_inputs_and_parameters(opened: Open, assignment: Assignment) -> None:
     """By name, summed over what comes back into the outputs."""
     run = Run({"x": torch.ones(1, 2, 6).double(), "grad.output": torch.ones(1, 2, 6).double()})

@@ -11,8 +11,9 @@ from grader.client import PartClient
 from grader.in_process import InProcessSubmission
 from grader.loader import SubmissionModules
 from grader.recorded import recorded
+from grader.submission import Answer, Call, WrongParameters
 from grader.terms import Outcome
-from tests.submissions import edited
+from tests.submissions import edited, reference, submission
 
 FORWARD = "        d_head = q.shape[-1]\n"
 
@@ -37,3 +38,33 @@ def test_a_lack_of_memory_that_passes_costs_nothing(
     one.close()
 
     assert verdict is outcome
+
+
+_RENAMED = {name: source.replace("self.proj", "self.out") for name, source in reference().items()}
+
+
+class _Counting(InProcessSubmission):
+    calls = 0
+
+    def call(self, call: Call) -> Answer:
+        self.calls += 1
+        return super().call(call)
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_what_two_checks_ask_alike_is_asked_once(assignment: Assignment, fits: bool) -> None:
+    """An answer without the case's weights is none to a question that needs them."""
+    found = submission(reference()) if fits else submission(_RENAMED)
+    one = _Counting(SubmissionModules(found.files, found.parts), assignment.classes)
+    client = PartClient(assignment.parts["multi_head"], one, remember=True)
+    case = recorded()["multi_head"][-1]
+    inputs = {"x": case.inputs["x"]}
+    first = client.forward(case, **inputs)
+    assert client.forward(case, **inputs) is first
+    if fits:
+        assert client.forward(case, **inputs, weights=case.weights) is first
+    else:
+        with pytest.raises(WrongParameters):
+            client.forward(case, **inputs, weights=case.weights)
+    assert one.calls == 1 + (not fits)
+    one.close()

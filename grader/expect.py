@@ -55,8 +55,11 @@ def close(
     if tolerance is None:
         tolerance = FLOAT32_TOLERANCE if observed.dtype is torch.float32 else TOLERANCE
     have, want = observed.double(), expected.double()
-    allowed = tolerance * max(1.0, _largest(want))
-    gaps = have - want
+    largest, gaps = _largest(want), have - want
+    if not math.isfinite(largest):
+        largest = _largest(want[torch.isfinite(want)])
+        gaps = gaps.masked_fill(have == want, 0.0)  # of infinities
+    allowed = tolerance * max(1.0, largest)
     # Written so that NaN is wrong: it compares false with everything.
     if _largest(gaps) <= allowed:
         return

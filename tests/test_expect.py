@@ -29,6 +29,14 @@ def test_close_names_the_first_offender_and_how_many() -> None:
     assert observed == "output[0, 1] is 2.5, not 2; 1 of 2 values is wrong, by up to 0.5"
 
 
+def test_equal_infinities_are_close() -> None:
+    """Only to themselves; what is finite beside them is measured by what is finite."""
+    both = torch.tensor([INF, -INF, 1.0])
+    expect.close(both, both, "x", "itself")
+    assert told(lambda: expect.close(both + torch.tensor([0, 0, 0.1]), both, "x", "y"))[1].startswith("x[2]")
+    assert told(lambda: expect.close(both, both.flip(0).roll(-1), "x", "y"))[1].startswith("x[0] is inf, not")
+
+
 @pytest.mark.parametrize("bad", [NAN, INF, -INF])
 def test_nan_and_infinity_are_never_close(bad: float) -> None:
     """Not even to themselves."""

@@ -85,11 +85,11 @@ def unpack_call(
         kept: weights by number, of the calls before; takes those of this one.
     """
     weights = _grouped(tensors).get("w", {})
-    if head["kept"] is not None:
-        if weights:
-            kept[head["kept"]] = {name: tensor.numpy().copy() for name, tensor in weights.items()}
-        else:
-            weights = {name: torch.from_numpy(array) for name, array in kept[head["kept"]].items()}
+    number = head["kept"]
+    if weights and number is not None:
+        kept[number] = {name: tensor.numpy().copy() for name, tensor in weights.items()}
+    elif number in kept:
+        weights = {name: torch.from_numpy(array) for name, array in kept[number].items()}
     return Call(
         target=targets[head["part"]],
         operation=head["operation"],

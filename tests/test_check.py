@@ -54,7 +54,7 @@ class _Counting(InProcessSubmission):
 @pytest.mark.parametrize("fits", [True, False])
 def test_what_two_checks_ask_alike_is_asked_once(assignment: Assignment, fits: bool) -> None:
     """An answer without the case's weights is none to a question that needs them."""
-    found = submission(reference()) if fits else submission(_RENAMED)
+    found = submission(reference() if fits else _RENAMED)
     one = _Counting(SubmissionModules(found.files, found.parts), assignment.classes)
     client = PartClient(assignment.parts["multi_head"], one, remember=True)
     case = recorded()["multi_head"][-1]

@@ -39,7 +39,7 @@ def test_equal_infinities_are_close() -> None:
 
 @pytest.mark.parametrize("bad", [NAN, INF, -INF])
 def test_nan_and_infinity_are_never_close(bad: float) -> None:
-    """Not even to themselves."""
+    """To no number; NaN not even to itself."""
     tensor = torch.tensor([bad, 1.0])
     assert told(lambda: expect.close(tensor, torch.ones(2), "x", "1"))[1].startswith(
         f"x[0] is {bad:.5g}, not 1"

@@ -46,7 +46,7 @@ from grader.wire import DTYPE_NAMES, MAX_BODY_BYTES
 MAX_TEXT = 500
 """Characters of a student's error message that are kept."""
 
-CLOSE_WATCH = 8
+CLOSE_WATCH = 16
 """Of so many calls one has a run under torch's function mode, which slows it down."""
 
 _RAISE = dis.opmap["RAISE_VARARGS"]

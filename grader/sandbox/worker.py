@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -34,11 +34,15 @@ from grader.wire import HEADER, decode_header, decode_trusted, encode
 SOCKET_FD = 3
 
 
-def serve(
-    read: Callable[[int], bytearray], write: Callable[[bytes], None], layers: Mapping[str, Layer]
-) -> None:
+Frame = tuple[int, dict[str, Any], dict[str, torch.Tensor]]
+"""The call's id, the head, the tensors."""
+
+_CHUNK = 1 << 17
+
+
+def serve(frames: Iterator[Frame], write: Callable[[bytes], None], layers: Mapping[str, Layer]) -> None:
     """Answer frames until the grader closes its end; never returns anything to a caller that matters."""
-    call_id, head, tensors = _receive(read)
+    call_id, head, tensors = next(frames)
     modules = SubmissionModules(
         {path: bytes(tensors[f"file.{i}"].numpy()) for i, path in enumerate(head["open"]["files"])},
         head["open"]["parts"],
@@ -55,8 +59,7 @@ def serve(
     adapter = Adapter(modules, class_names, stand_ins=from_json(head["open"]["stand_ins"]))
     gc.freeze()  # what is not the submission's need not be looked through again and again
     with adapter.ready():
-        while True:
-            call_id, head, tensors = _receive(read)
+        for call_id, head, tensors in frames:
             gc.collect()  # what the last call left in cycles: few objects, but perhaps large tensors
             reported = len(adapter.uses)
             try:
@@ -75,19 +78,18 @@ def hide_harness() -> None:
     sys.argv[:] = [""]
 
 
-def read_exactly(fd: int) -> Callable[[int], bytearray]:
-    """Return a reader of exactly so many bytes; the end of the stream ends the process."""
+def read_frames(fd: int) -> Iterator[Frame]:
+    """Yield frame after frame; the end of the stream ends the process.
 
-    def read(size: int) -> bytearray:
-        received = bytearray()
-        while len(received) < size:
-            chunk = os.read(fd, size - len(received))
-            if not chunk:
-                os._exit(0)
-            received += chunk
-        return received
-
-    return read
+    All that have come are read together: done after each forward anew, the reading takes much longer.
+    """
+    received = bytearray()
+    while True:
+        chunk = os.read(fd, _CHUNK)
+        if not chunk:
+            os._exit(0)
+        received += chunk
+        yield from _whole_frames(received)
 
 
 def write_all(fd: int) -> Callable[[bytes], None]:
@@ -101,7 +103,18 @@ def write_all(fd: int) -> Callable[[bytes], None]:
     return write
 
 
-def _receive(read: Callable[[int], bytearray]) -> tuple[int, dict[str, Any], dict[str, torch.Tensor]]:
-    call_id, head_bytes, body_bytes = decode_header(read(HEADER.size))
-    head, tensors = decode_trusted(read(head_bytes), read(body_bytes))
-    return call_id, head, tensors
+def _whole_frames(received: bytearray) -> list[Frame]:
+    """Take out the frames that are there to their end."""
+    frames = []
+    start = 0
+    while start + HEADER.size <= len(received):
+        call_id, head_bytes, body_bytes = decode_header(received[start : start + HEADER.size])
+        body_start = start + HEADER.size + head_bytes
+        end = body_start + body_bytes
+        if end > len(received):
+            break
+        packed, body = received[start + HEADER.size : body_start], received[body_start:end]
+        frames.append((call_id, *decode_trusted(packed, body)))
+        start = end
+    del received[:start]
+    return frames

@@ -278,7 +278,7 @@ def _become_worker(control: socket.socket, fds: list[int], limits: Limits) -> No
 
         give_memory_back()
         layers = confine(limits)
-        worker.serve(worker.read_exactly(worker.SOCKET_FD), worker.write_all(worker.SOCKET_FD), layers)
+        worker.serve(worker.read_frames(worker.SOCKET_FD), worker.write_all(worker.SOCKET_FD), layers)
     except BaseException:
         traceback.print_exc()
     finally:

@@ -110,7 +110,7 @@ def finite(observed: torch.Tensor, name: str, law: str = "is finite", *, note: s
     raise CheckFailure(
         f"{name} {law}",
         f"{_at(name, index)} is {_value(observed[index])}"
-        + _counted(int(wrong.sum()), wrong.numel(), "not finite"),
+        + counted(int(wrong.sum()), wrong.numel(), "not finite"),
         note,
     )
 
@@ -141,14 +141,14 @@ def _difference(have: torch.Tensor, want: torch.Tensor, wrong: torch.Tensor, nam
     if nan:
         index = _first(wrong & torch.isnan(have))
         wanted = "" if bool(torch.isnan(want[index])) else f", not {_value(want[index])}"
-        return f"{_at(name, index)} is nan{wanted}" + _counted(nan, wrong.numel(), "nan")
+        return f"{_at(name, index)} is nan{wanted}" + counted(nan, wrong.numel(), "nan")
     index = _first(wrong)
     gaps = (have - want)[wrong].abs()
     worst = float(gaps.max())
     wrongly = "wrong" + (f", by up to {worst:.{2 if worst > 1e-3 else 3}g}" if math.isfinite(worst) else "")
     digits = _digits(have[index], want[index])
     first = f"{_at(name, index)} is {_value(have[index], digits)}, not {_value(want[index], digits)}"
-    return first + _counted(int(wrong.sum()), wrong.numel(), wrongly)
+    return first + counted(int(wrong.sum()), wrong.numel(), wrongly)
 
 
 def _digits(have: torch.Tensor, want: torch.Tensor) -> int:
@@ -164,9 +164,9 @@ def _rounded(value: float) -> float:
     return float(f"{value:.0e}")
 
 
-def _counted(number: int, of: int, what: str) -> str:
+def counted(number: int, of: int, what: str, values: str = "values") -> str:
     """How many values are so; of a single one there is nothing to count."""
-    return "" if of == 1 else f"; {number} of {of} values {'is' if number == 1 else 'are'} {what}"
+    return "" if of == 1 else f"; {number} of {of} {values} {'is' if number == 1 else 'are'} {what}"
 
 
 def _first(wrong: torch.Tensor) -> tuple[int, ...]:

@@ -65,7 +65,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 @pytest.fixture(scope="session")
 def hasty(assignment: Assignment, zygote: Zygote) -> Grader:
     """A grader with little time, so that what hangs ends while somebody waits for these tests."""
-    limits = {"call_s": 3.0, "impatient_call_s": 1.0, "check_s": 10.0, "submission_s": 40.0, "idle_s": 2.0}
+    limits = {"call_s": 1.5, "impatient_call_s": 0.5, "check_s": 6.0, "submission_s": 40.0, "idle_s": 2.0}
     return Grader(replace(assignment, limits=assignment.limits | limits), zygote)
 
 

@@ -112,15 +112,19 @@ class MultiHeadSelfAttention(nn.Module):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Gradescope is Linux")
-@pytest.mark.parametrize("reserve_s", [28.0, -1000.0], ids=["ends by itself", "is ended"])
-def test_the_deadline_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reserve_s: float) -> None:
+@pytest.mark.parametrize(
+    ("limit_s", "reserve_s"), [(45.0, 28.0), (30.0, -1000.0)], ids=["ends by itself", "is ended"]
+)
+def test_the_deadline_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit_s: float, reserve_s: float
+) -> None:
     """Parts that are done stay; what was not run then is said, and is no zero of the student's."""
     monkeypatch.setattr(gradescope, "RESERVE_S", reserve_s)
     submitted = tmp_path / "submission"
     submitted.mkdir()
     for name, text in (reference() | {"multi_head.py": SLOW}).items():
         (submitted / name).write_text(text)
-    status = gradescope.run(tmp_path, 45.0)
+    status = gradescope.run(tmp_path, limit_s)
     document = valid(json.loads((tmp_path / "results" / "results.json").read_text()))
     assert document["extra_data"]["parts"]["attention"]["score"] == 30
     assert (status == 3) is (reserve_s < 0)

@@ -15,10 +15,11 @@ from grader.cases import Case, SequenceCase
 from grader.client import Outputs, PartClient
 from grader.submission import Raised
 
-_WHATEVER = "what it is in the other mode, whatever was called or made before"
+_WHATEVER = "the same, whatever was called or made before"
 _SECOND = (
     "on a second instance, called before its weights were loaded; others of other sizes were made after it"
 )
+_MODES = {True: "train mode", False: "eval mode"}
 
 
 def expect_repeatable(
@@ -26,8 +27,8 @@ def expect_repeatable(
 ) -> None:
     """Call with `inputs` again and again, each of `others` between; then once more on another instance.
 
-    That one was called before its weights were loaded, and is not the last of its class that was made: what
-    is kept from older weights, or for all instances, then shows.
+    That one is in the other mode, was called before its weights were loaded, and is not the last of its class
+    that was made: what is kept from older weights, or for all instances, then shows.
 
     Args:
         inputs: keyword arguments of `forward`.
@@ -38,35 +39,52 @@ def expect_repeatable(
     turns = [inputs, inputs, *(turn for other in others for turn in (other, inputs))]
 
     answers = client.forwards(case, turns, dtype=case.narrow_dtype)
-    other = _on_another_instance(client, case, [*others, inputs])
-
     first, *later = answers[:1] + answers[1::2]
     for name, tensor in first.by_name.items():
         for again in later:
             note = "calls with other sizes and masks lie in between"
             same = "is the same in a later call with the same arguments"
             expect.identical(_told(again.by_name[name]), _told(tensor), name, same, note=note)
-        expect.that(
-            other.by_name[name].dtype is tensor.dtype,
-            f"{name} has dtype {tensor.dtype}, whatever was called or made before",
-            f"{name} has dtype {other.by_name[name].dtype}",
-            note=_SECOND,
-        )
-        expect.close(_told(other.by_name[name]), _told(tensor), name, _WHATEVER, note=_SECOND)
+    try:
+        _expect_same(client, case, [*others, inputs], first, "of another instance", _WHATEVER, _SECOND)
+    except expect.CheckFailure:
+        # The mode alone may do it: then that is what there is to say.
+        was, now = _MODES[case.training], _MODES[not case.training]
+        _expect_same(client, case, [inputs], first, f"in {now}", f"what it is in {was}", f"then in {now}")
+        raise
     changed = [name for name in tensors if name in first.changed]
     expect.that(
         not changed, "no argument is changed in place", f"after the call {', '.join(changed)} differs"
     )
 
 
-def _on_another_instance(client: PartClient, case: Case, turns: Sequence[Mapping[str, Any]]) -> Outputs:
-    """What the last turn gives in the other mode, on an instance with a past and neighbours."""
+def _expect_same(
+    client: PartClient,
+    case: Case,
+    turns: Sequence[Mapping[str, Any]],
+    first: Outputs,
+    which: str,
+    law: str,
+    note: str,
+) -> None:
+    """The last turn, on an instance in the other mode with a past and neighbours, gives what `first` is."""
     dtype, mode = case.narrow_dtype, not case.training
+    neighbours = case.neighbours if len(turns) > 1 else ()
     try:
-        return client.forwards(case, turns, dtype=dtype, training=mode, neighbours=case.neighbours)[-1]
+        other = client.forwards(case, turns, dtype=dtype, training=mode, neighbours=neighbours)[-1]
     except Raised as error:
-        observed = f"{error.where}: {error.sentence}"
-        raise expect.CheckFailure(f"the output equals {_WHATEVER}", observed, _SECOND) from error
+        raise expect.CheckFailure(
+            f"the output {which} equals {law}", f"{error.where}: {error.sentence}", note
+        ) from error
+    for name, tensor in first.by_name.items():
+        here = other.by_name[name]
+        expect.that(
+            here.dtype is tensor.dtype,
+            f"{name} {which} has dtype {tensor.dtype}",
+            f"{name} {which} has dtype {here.dtype}",
+            note=note,
+        )
+        expect.close(_told(here), _told(tensor), f"{name} {which}", law, note=note)
 
 
 def _told(values: torch.Tensor) -> torch.Tensor:

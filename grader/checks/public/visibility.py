@@ -43,11 +43,11 @@ def expect_visibility(client: PartClient, case: SequenceCase, *, note: str = "")
         b, t, index = (int(i) for i in wrong.nonzero()[0])
         should = bool(wanted[b, t, index])
         with drawing_who_sees_whom(client, case):
+            happens, edit = ("is the same", "changes"), f"after an edit of x[{b}, {positions[index]}]"
             raise expect.CheckFailure(
-                f"output[{b}, {t}] {'changes' if should else 'is the same'} "
-                f"after an edit of x[{b}, {positions[index]}]",
-                f"it {'is the same' if should else 'changes'}; {int(wrong.sum())} of {wrong.numel()} pairs "
-                "of query and key are wrong",
+                f"output[{b}, {t}] {happens[should]} {edit}",
+                f"output[{b}, {t}] {happens[not should]} {edit}"
+                + expect.counted(int(wrong.sum()), wrong.numel(), "wrong", "pairs of query and key"),
                 note,
             )
 

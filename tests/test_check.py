@@ -68,3 +68,25 @@ def test_what_two_checks_ask_alike_is_asked_once(assignment: Assignment, fits: b
             client.forward(case, **inputs, weights=case.weights)
     assert one.calls == 1 + (not fits)
     one.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "which"),
+    [
+        ("q = q * 2 if self.training else q", "train mode"),
+        ("q = q * self.__dict__.setdefault('first', float(q.sum()))", "of another instance"),
+    ],
+    ids=["mode", "past"],
+)
+def test_what_makes_a_second_instance_differ_is_told(assignment: Assignment, code: str, which: str) -> None:
+    """The mode if it alone does; otherwise what was called and made before."""
+    found = edited("attention", (FORWARD, f"        {code}\n{FORWARD}"))
+    one = InProcessSubmission(SubmissionModules(found.files, found.parts), assignment.classes)
+    client = PartClient(assignment.parts["attention"], one)
+    run = CheckRun(one, {"attention": client}, recorded())
+
+    with pytest.raises(Verdict):
+        run.run(checks.test_repeatable.check)
+    one.close()
+
+    assert which in run.failures["attention.repeatable"].failure.observed

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from grader import expect
-from grader.cases import AttentionCase, SequenceCase
+from grader.cases import AttentionCase, Case, SequenceCase
 from grader.client import Outputs, PartClient
 from grader.submission import SubmissionError
 
@@ -84,6 +84,7 @@ def drawing_who_sees_whom(client: PartClient, case: SequenceCase, **options: Any
         for shown in (replace(smooth, T=max(case.T, TELLING)), smooth):
             if not failure.grid and shown.T <= MAX_SHOWN:
                 with contextlib.suppress(SubmissionError, expect.CheckFailure):
+                    _expect_steady(client, shown, {"x": shown.x} | shown.masks | options)
                     changed = _changed(client, shown, list(range(shown.T)), **options)
                     own = torch.eye(shown.T, dtype=torch.bool)
                     failure.grid = _grid(shown.seen, changed, own, "" if shown == case else f"T={shown.T}")
@@ -100,11 +101,18 @@ def drawing_who_looks_where(client: PartClient, case: AttentionCase) -> Iterator
         for shown in (larger, case):
             if not failure.grid and max(shown.T_q, shown.T_k) <= MAX_SHOWN:
                 with contextlib.suppress(SubmissionError, expect.CheckFailure):
+                    _expect_steady(client, shown, shown.inputs)
                     changed = _noticed(client, shown).reshape(-1, shown.T_q, shown.T_k)
                     wanted = ~shown.blocked_everywhere.reshape(-1, shown.T_q, shown.T_k)
                     sizes = "" if shown == case else f"T_q={shown.T_q}, T_k={shown.T_k}"
                     failure.grid = _grid(wanted, changed, torch.zeros_like(wanted[0]), sizes)
         raise
+
+
+def _expect_steady(client: PartClient, case: Case, inputs: Mapping[str, Any]) -> None:
+    """A second call gives the same: of what changes by chance a picture tells nothing."""
+    first, second = client.forwards(case, [{}, {}], **inputs)
+    expect.identical(second.output, first.output, "output", "is the same in a second call")
 
 
 def _changed(

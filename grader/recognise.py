@@ -23,6 +23,7 @@ from grader.expect import CheckFailure
 from grader.in_process import InProcessSubmission
 from grader.loader import SubmissionModules
 from grader.misconceptions import Misconception, Variant, edited, misconceptions_about
+from grader.stand_ins import StandIn, stand_in_source
 from grader.submission import FATAL, SubmissionError
 
 TOLERANCE = 1e-9
@@ -221,7 +222,7 @@ class Recogniser:
         return self._known[key]
 
     def _client(self, part: str, variant: Variant | None) -> PartClient:
-        """The reference, with one variant in it if there is one."""
+        """The reference on stand-ins, as failures come from there, with one variant in it if there is one."""
         key = (part, variant)
         if key not in self._clients:
             files = dict(self._sources)
@@ -229,7 +230,12 @@ class Recogniser:
             if variant is not None:
                 source = files[parts[part]].decode()
                 files[parts[part]] = edited(source, variant.edits).encode()
-            wrong = InProcessSubmission(SubmissionModules(files, parts, display_root="<misconception>/"))
+            modules = SubmissionModules(files, parts, display_root="<misconception>/")
+            before = [self._assignment.parts[name] for name in self._assignment.before(part)]
+            stand_ins = [
+                StandIn(one.name, one.target.class_name, stand_in_source(one.name)) for one in before
+            ]
+            wrong = InProcessSubmission(modules, stand_ins=stand_ins)
             self._clients[key] = PartClient(self._assignment.parts[part], wrong)
         return self._clients[key]
 

@@ -81,12 +81,16 @@ def identical(observed: torch.Tensor, expected: torch.Tensor, name: str, law: st
     raise CheckFailure(f"{name} {law}, exactly", _difference(have, want, wrong, name), note)
 
 
-def differs(observed: torch.Tensor, unwanted: torch.Tensor, name: str, law: str, *, note: str = "") -> None:
-    """`observed` has somewhere another value than `unwanted`, and no NaN."""
+def differs(observed: torch.Tensor, unwanted: torch.Tensor, name: str, when: str, *, note: str = "") -> None:
+    """`observed` has somewhere another value than `unwanted`, and no NaN.
+
+    Args:
+        when: completing "NAME changes ...".
+    """
     __tracebackhide__ = True
     finite(observed, name)
     if not bool(((observed.double() - unwanted.double()).abs() > 1e-9).any()):
-        raise CheckFailure(f"{name} {law}", f"{name} did not change at all", note)
+        raise CheckFailure(f"{name} changes {when}", f"{name} does not change at all {when}", note)
 
 
 def zero(observed: torch.Tensor, where: torch.Tensor, name: str, law: str, *, note: str = "") -> None:

@@ -227,12 +227,13 @@ def tell_causes(run: Run) -> list[str]:
 
     That is, part by part, each mistake once: in full where it is a known one, otherwise by the first
     check that shows it. The rows refer to it by name. What only hidden checks have shown does not lead
-    the report: not everybody may see it yet.
+    the report: not everybody may see it yet. That there is something is said, for the points tell it.
     """
-    leading = []
+    leading: list[str] = []
     numbers = {row.entry.id: run.assignment.numbers[row.entry.id] for row in run.rows}
     policy = run.assignment.misconceptions
     for name, part in run.assignment.parts.items():
+        of_part: list[str] = []
         for found in run.recognised:
             rows = [row for row in run.rows if row.entry.id in found.checks and row.outcome in _EXPLAINED]
             if found.misconception.part != name or not rows:
@@ -243,8 +244,9 @@ def tell_causes(run: Run) -> list[str]:
                 row.cause = _told(found.misconception, policy, briefly=bool(shown))
             if shown and policy != "nothing":
                 told = _told(found.misconception, policy)
-                leading.append(f"{part.file}: {told} ({_checks(shown, numbers)})")
-        leading += _unexplained(run, name, numbers)
+                of_part.append(f"{part.file}: {told} ({_checks(shown, numbers)})")
+        of_part += _unexplained(run, name, numbers)
+        leading += of_part or _unseen(run, name)
     return leading
 
 
@@ -286,6 +288,30 @@ def _unexplained(run: Run, part: str, numbers: Mapping[str, str]) -> list[str]:
     title = f"{numbers[first.entry.id]} {first.entry.title}"
     return [f"{where}: {title}: {observed} ({_points([first])}{others})"]
 
+
+def _unseen(run: Run, part: str) -> list[str]:
+    """How much a part loses where not everybody may see it yet, if that is all it loses."""
+    wrong = [
+        row
+        for row in run.rows
+        if row.entry.part == part
+        and not row.at_fault
+        and row.outcome not in (Outcome.PASSED, Outcome.GRADER_ERROR)
+    ]
+    if not wrong or not all(row.entry.hidden for row in wrong):
+        return []
+    when = _SHOWN[run.assignment.hidden_visibility]
+    return [
+        f"{run.assignment.parts[part].file}: {_points(wrong)} lost in checks that {when}; all others pass"
+    ]
+
+
+_SHOWN = {
+    "hidden": "are not shown",
+    "after_due_date": "are shown after the due date",
+    "after_published": "are shown when the grades are published",
+    "visible": "are not in your copy",
+}
 
 _THE_SAME_FOR_ALL = (
     Outcome.NOT_IMPLEMENTED,

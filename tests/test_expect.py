@@ -47,7 +47,7 @@ def test_nan_and_infinity_are_never_close(bad: float) -> None:
     if bad != bad:
         told(lambda: expect.close(tensor, tensor, "x", "itself"))
         told(lambda: expect.identical(tensor, tensor, "x", "is itself"))
-        told(lambda: expect.differs(tensor, torch.ones(2), "x", "changes"))
+        told(lambda: expect.differs(tensor, torch.ones(2), "x", "after an edit"))
     told(lambda: expect.finite(tensor, "x"))
 
 
@@ -82,8 +82,8 @@ def test_zero_looks_only_where_it_is_told() -> None:
 
 def test_the_other_expectations() -> None:
     """Each passes on what it asks for, and fails on the opposite."""
-    expect.differs(TWO + 1e-6, TWO, "x", "changes")
-    told(lambda: expect.differs(TWO.clone(), TWO, "x", "changes"))
+    expect.differs(TWO + 1e-6, TWO, "x", "after an edit")
+    told(lambda: expect.differs(TWO.clone(), TWO, "x", "after an edit"))
     expect.at_least_zero(TWO, "x")
     told(lambda: expect.at_least_zero(-TWO, "x"))
     told(lambda: expect.at_least_zero(TWO * NAN, "x"))

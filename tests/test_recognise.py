@@ -163,7 +163,8 @@ def test_the_report_leads_with_what_has_no_name(grade: Grade) -> None:
 def test_what_only_hidden_checks_see_does_not_lead(grade: Grade) -> None:
     """The summary is visible before the hidden checks are."""
     document = grade(attention(last="weights = weights.detach()"), "attention")
-    assert "Look at this first" not in document["output"]
+    assert "No gradient reaches queries" not in document["output"]
+    assert "points lost in checks that are shown when the grades are published" in document["output"]
     assert "No gradient reaches queries" in output(document, "attention.reference_gradients")
 
 

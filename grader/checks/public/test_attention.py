@@ -34,7 +34,7 @@ def test_parameters(attention: PartClient, case: AttentionCase) -> None:
     """There are no parameters."""
     attention.forward(case, **case.inputs)  # a stub has none either
     names = [fact.name for fact in attention.parameters(case)]
-    expect.that(not names, "the module has no parameters", f"it has {', '.join(names[:5])}")
+    expect.that(not names, "the module has no parameters", f"the module has {', '.join(names[:5])}")
 
 
 @on_cases(

@@ -43,10 +43,11 @@ def test_published_counts(block: PartClient) -> None:
     published = {(64, 4, 256): 49_984, (512, 8, 2048): 3_152_384, (768, 12, 3072): 7_087_872}
     for (d_model, n_heads, d_ff), expected in published.items():
         observed = count(block.parameters(d_model=d_model, n_heads=n_heads, d_ff=d_ff))
+        block_of = f"TransformerBlock({d_model}, {n_heads}, {d_ff})"
         expect.that(
             observed == expected,
-            f"TransformerBlock({d_model}, {n_heads}, {d_ff}) has {expected:,} parameters",
-            f"it has {observed:,}",
+            f"{block_of} has {expected:,} parameters",
+            f"{block_of} has {observed:,} parameters",
         )
 
 
@@ -84,6 +85,49 @@ def test_future_perturbation(block: PartClient, case: BlockCase) -> None:
     with drawing_who_sees_whom(block, case, depth=DEPTH):
         expect_past_unchanged(before, after, case.cuts, note=f"{DEPTH} blocks, one behind the other")
     expect.finite(before.output, "output")
+
+
+@on_cases("block_mixed", look_at=f"{CLASS}: ffn and norms work on the last axis, the features")
+def test_ffn_reads_one_position(block: PartClient, case: BlockCase) -> None:
+    """With attention silenced, the output at a position depends on the input there and nowhere else."""
+    weights = _silenced(case, ATTENTION_OFF)
+    t = case.seed % case.T
+    here = torch.arange(case.T) == t
+    edited = case.edited(~here)
+
+    runs = [{"x": case.x}, {"x": edited}]
+    before, after = block.forwards(case, runs, weights=weights, **case.masks)
+
+    name, law = f"output[:, {t}]", f"is the same after an edit of x everywhere but at [:, {t}]"
+    expect.identical(after.output[:, t], before.output[:, t], name, law, note="proj of attn is 0")
+
+
+@on_cases(
+    "block_mixed", look_at=f"{FORWARD}: attn is called with causal and key_padding_mask, in both placements"
+)
+def test_masks_are_passed_on(block: PartClient, case: BlockCase) -> None:
+    """A position sees exactly those that causal and key_padding_mask let it see."""
+    expect_visibility(block, case)
+
+
+@on_cases("block", look_at=f"{CLASS}.__init__: attn gets n_heads, ffn gets d_ff")
+def test_sizes_are_passed_on(block: PartClient, case: BlockCase) -> None:
+    """Attn works with n_heads heads, and ffn is d_ff wide."""
+    shapes = {fact.name: fact.shape for fact in block.parameters(case)}
+    for name, shape in (("ffn.0.weight", (case.d_ff, case.D)), ("ffn.2.weight", (case.D, case.d_ff))):
+        # Where the name is another, the parameters check says so and blocks the forward below.
+        if name in shapes:
+            observed = shapes[name]
+            expect.that(observed == shape, f"{name} has shape {shape}", f"{name} has shape {observed}")
+    if case.T == 1:
+        return  # a single position gives the same, however many heads look at it
+    other = replace(case, n_heads=case.D, d_head=1) if case.n_heads == 1 else _single_head(case)
+
+    own = block.forward(case, x=case.x, weights=case.weights).output
+    with_other = block.forward(other, x=case.x, weights=case.weights).output
+
+    when = f"when n_heads is {other.n_heads} instead of {case.n_heads}"
+    expect.differs(with_other, own, "output", when, note="the same weights")
 
 
 @on_cases("block_mixed", look_at=f"{FORWARD}: x + attn(ln1(x)) pre-norm, ln1(x + attn(x)) post-norm")
@@ -132,21 +176,6 @@ def test_constant_shift(block: PartClient, case: BlockCase) -> None:
     expect.close(after.output, before.output + shift, "output", law, tolerance=5e-4, note=note)
 
 
-@on_cases("block_mixed", look_at=f"{CLASS}: ffn and norms work on the last axis, the features")
-def test_ffn_reads_one_position(block: PartClient, case: BlockCase) -> None:
-    """With attention silenced, the output at a position depends on the input there and nowhere else."""
-    weights = _silenced(case, ATTENTION_OFF)
-    t = case.seed % case.T
-    here = torch.arange(case.T) == t
-    edited = case.edited(~here)
-
-    runs = [{"x": case.x}, {"x": edited}]
-    before, after = block.forwards(case, runs, weights=weights, **case.masks)
-
-    name, law = f"output[:, {t}]", f"is the same after an edit of x everywhere but at [:, {t}]"
-    expect.identical(after.output[:, t], before.output[:, t], name, law, note="proj of attn is 0")
-
-
 @on_cases("block_post_norm", look_at=f"{FORWARD}: post-norm ends with ln2(x + ffn(x))")
 def test_post_norm_is_normalised(block: PartClient, case: BlockCase) -> None:
     """Post-norm: (output - beta) / gamma of ln2 has mean 0 and variance 1 at every position."""
@@ -164,34 +193,6 @@ def test_post_norm_is_normalised(block: PartClient, case: BlockCase) -> None:
     # eps takes a little of the variance, more of it where little variance went in.
     name = "the variance of (output - beta) / gamma"
     expect.close(variances, torch.ones_like(variances), name, "1", tolerance=0.05)
-
-
-@on_cases(
-    "block_mixed", look_at=f"{FORWARD}: attn is called with causal and key_padding_mask, in both placements"
-)
-def test_masks_are_passed_on(block: PartClient, case: BlockCase) -> None:
-    """A position sees exactly those that causal and key_padding_mask let it see."""
-    expect_visibility(block, case)
-
-
-@on_cases("block", look_at=f"{CLASS}.__init__: attn gets n_heads, ffn gets d_ff")
-def test_sizes_are_passed_on(block: PartClient, case: BlockCase) -> None:
-    """Attn works with n_heads heads, and ffn is d_ff wide."""
-    shapes = {fact.name: fact.shape for fact in block.parameters(case)}
-    for name, shape in (("ffn.0.weight", (case.d_ff, case.D)), ("ffn.2.weight", (case.D, case.d_ff))):
-        # Where the name is another, the parameters check says so and blocks the forward below.
-        if name in shapes:
-            observed = shapes[name]
-            expect.that(observed == shape, f"{name} has shape {shape}", f"{name} has shape {observed}")
-    if case.T == 1:
-        return  # a single position gives the same, however many heads look at it
-    other = replace(case, n_heads=case.D, d_head=1) if case.n_heads == 1 else _single_head(case)
-
-    own = block.forward(case, x=case.x, weights=case.weights).output
-    with_other = block.forward(other, x=case.x, weights=case.weights).output
-
-    law = f"changes when n_heads is {other.n_heads} instead of {case.n_heads}"
-    expect.differs(with_other, own, "output", law, note="the same weights")
 
 
 @on_cases("block_mixed", look_at=f"{FORWARD}, multi_head.py and attention.py", own_parts=True)

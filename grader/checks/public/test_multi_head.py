@@ -47,14 +47,14 @@ def test_indivisible_heads(multi_head: PartClient) -> None:
         expect.that(
             "ValueError" in raised or "AssertionError" in raised,
             f"MultiHeadSelfAttention(d_model={d_model}, n_heads={n_heads}) raises ValueError",
-            f"it raises {raised[0]}" if raised else "it raises nothing",
+            f"the constructor raises {raised[0]}" if raised else "the constructor raises nothing",
         )
     for d_model, n_heads in ((6, 1), (6, 2), (6, 6)):
         raised = multi_head.construct(d_model=d_model, n_heads=n_heads)
         expect.that(
             not raised,
             f"MultiHeadSelfAttention(d_model={d_model}, n_heads={n_heads}) is constructed",
-            f"it raises {raised[0] if raised else ''}",
+            f"the constructor raises {raised[0] if raised else ''}",
         )
 
 
@@ -112,8 +112,8 @@ def test_past_matters(multi_head: PartClient, case: MultiHeadCase) -> None:
         edited = far.edited(torch.arange(FAR) == 0)
         with far_out(far):
             before, after = multi_head.forwards(far, [{"x": far.x}, {"x": edited}], forgiven=True)
-            name, law = f"output[0, {FAR - 1}]", "changes after an edit of x[0, 0]"
-            expect.differs(after.output[0, -1], before.output[0, -1], name, law)
+            name, when = f"output[0, {FAR - 1}]", "after an edit of x[0, 0]"
+            expect.differs(after.output[0, -1], before.output[0, -1], name, when)
 
 
 @on_cases("multi_head_free", look_at=f"{FORWARD}: causal=False blocks no position")

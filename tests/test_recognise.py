@@ -111,6 +111,17 @@ def test_a_later_part_is_asked_with_right_ones_before_it(grade: Grade) -> None:
     assert recognised(document) == ["no-scale", "sees-the-next"]
 
 
+def test_errors_are_those_that_stand_ins_raise(grade: Grade) -> None:
+    """What the student's own part before it says to a wrong call does not matter."""
+    files = reference()
+    asked = "if key_padding_mask is not None:"
+    files["multi_head.py"] = files["multi_head.py"].replace(
+        asked, f"{asked}\n            key_padding_mask.dim()"
+    )
+    files["block.py"] = files["block.py"].replace("causal, key_padding_mask)", "key_padding_mask, causal)")
+    assert recognised(grade(submission(files), "block", simplify=False)) == ["masks-swapped"]
+
+
 def test_two_mistakes_in_one_file(grade: Grade) -> None:
     """Together they equal no known idea; what shows alone in some checks' cases is named for those."""
     document = grade(attention(fill="-1e9", guard="", scale=""), "attention", simplify=False)

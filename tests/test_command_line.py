@@ -39,7 +39,7 @@ def test_grade_prints_a_table_and_writes_the_result(tmp_path: Path) -> None:
     assert documents[0]["score"] == 85
     assert "85 of 100 points" in done.stdout
     assert "Look at this first:\n- block.py: The residual starts from the normalised input." in done.stdout
-    assert "3.10 A constant passes straight through (block.constant_shift)" in done.stdout
+    assert "3.13 A constant passes straight through (block.constant_shift)" in done.stdout
     assert "look at" in done.stdout
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -49,7 +49,7 @@ def test_one_check_can_be_graded_alone(tmp_path: Path) -> None:
     done = run("grade", SAMPLE, "--part", "block.constant_shift", "--part", "1.1", "--json", tmp_path / "x")
     document = json.loads((tmp_path / "x").read_text())
     assert done.returncode == 0
-    assert [test["number"] for test in document["tests"]] == ["1.1", "3.10"]
+    assert [test["number"] for test in document["tests"]] == ["1.1", "3.13"]
     assert [test["extra_data"]["outcome"] for test in document["tests"]] == ["passed", "failed"]
     assert document["extra_data"]["parts"].keys() == {"attention", "block"}
 

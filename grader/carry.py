@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.assignment import Assignment
 from grader.client import PartClient
-from grader.stand_ins import StandIn, stand_in_source
+from grader.stand_ins import StandIn, stand_in
 from grader.submission import Answer, BadReturn, Call, PartMissing, Submission, SubmissionError
 from grader.terms import Target, Use
 
@@ -80,8 +80,7 @@ class _WithStandIns:
         return self._made
 
     def _stand_in(self, target: Target) -> StandIn:
-        alone = not self._imports(target)
-        return StandIn(target.part, target.class_name, stand_in_source(target.part), alone)
+        return stand_in(target, alone=not self._imports(target))
 
     def _imports(self, target: Target) -> bool:
         """Whether the student's file can be imported, whatever stands in it."""

@@ -23,7 +23,7 @@ from grader.expect import CheckFailure
 from grader.in_process import InProcessSubmission
 from grader.loader import SubmissionModules
 from grader.misconceptions import Misconception, Variant, edited, misconceptions_about
-from grader.stand_ins import StandIn, stand_in_source
+from grader.stand_ins import stand_in
 from grader.submission import FATAL, SubmissionError
 
 TOLERANCE = 1e-9
@@ -231,10 +231,8 @@ class Recogniser:
                 source = files[parts[part]].decode()
                 files[parts[part]] = edited(source, variant.edits).encode()
             modules = SubmissionModules(files, parts, display_root="<misconception>/")
-            before = [self._assignment.parts[name] for name in self._assignment.before(part)]
-            stand_ins = [
-                StandIn(one.name, one.target.class_name, stand_in_source(one.name)) for one in before
-            ]
+            before = self._assignment.before(part)
+            stand_ins = [stand_in(self._assignment.parts[name].target) for name in before]
             wrong = InProcessSubmission(modules, stand_ins=stand_ins)
             self._clients[key] = PartClient(self._assignment.parts[part], wrong)
         return self._clients[key]

@@ -266,15 +266,7 @@ def _told(misconception: Misconception, policy: str, *, briefly: bool = False) -
 def _unexplained(run: Run, part: str, numbers: Mapping[str, str]) -> list[str]:
     """What leads to the part's failures that no misconception explains, if there are any to be seen."""
     file = run.assignment.parts[part].file
-    rows = [
-        row
-        for row in run.rows
-        if row.entry.part == part
-        and not row.entry.hidden
-        and not row.at_fault
-        and not row.misconception
-        and row.outcome not in (Outcome.PASSED, Outcome.GRADER_ERROR)
-    ]
+    rows = [row for row in _lost(run, part) if not row.entry.hidden and not row.misconception]
     if not rows:
         return []
     first = next((row for row in rows if row.outcome is not Outcome.BLOCKED), rows[0])
@@ -291,18 +283,21 @@ def _unexplained(run: Run, part: str, numbers: Mapping[str, str]) -> list[str]:
 
 def _unseen(run: Run, part: str) -> list[str]:
     """How much a part loses where not everybody may see it yet, if that is all it loses."""
-    wrong = [
+    rows = _lost(run, part)
+    if not rows or not all(row.entry.hidden for row in rows):
+        return []
+    when = _SHOWN[run.assignment.hidden_visibility]
+    return [f"{run.assignment.parts[part].file}: {_points(rows)} lost in checks that {when}"]
+
+
+def _lost(run: Run, part: str) -> list[Row]:
+    """The rows of a part that cost points by its own fault."""
+    return [
         row
         for row in run.rows
         if row.entry.part == part
         and not row.at_fault
         and row.outcome not in (Outcome.PASSED, Outcome.GRADER_ERROR)
-    ]
-    if not wrong or not all(row.entry.hidden for row in wrong):
-        return []
-    when = _SHOWN[run.assignment.hidden_visibility]
-    return [
-        f"{run.assignment.parts[part].file}: {_points(wrong)} lost in checks that {when}; all others pass"
     ]
 
 

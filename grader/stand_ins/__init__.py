@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.loader import PACKAGE, SubmissionModules
+from grader.terms import Target
 
 _FOLDER = Path(__file__).parent
 
@@ -34,6 +35,11 @@ class StandIn:
     class_name: str
     source: str
     alone: bool = False
+
+
+def stand_in(target: Target, *, alone: bool = False) -> StandIn:
+    """The stand-in for a part, see `StandIn.alone`."""
+    return StandIn(target.part, target.class_name, stand_in_source(target.part), alone)
 
 
 def stand_in_source(part: str) -> str:

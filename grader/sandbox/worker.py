@@ -57,7 +57,7 @@ def serve(frames: Iterator[Frame], write: Callable[[bytes], None], layers: Mappi
     hide_harness()
     kept: Kept = {}
     adapter = Adapter(modules, class_names, stand_ins=from_json(head["open"]["stand_ins"]))
-    gc.freeze()  # what is not the submission's need not be looked through again and again
+    gc.freeze()  # what stays need not be looked through again and again
     with adapter.ready():
         for call_id, head, tensors in frames:
             gc.collect()  # what the last call left in cycles: few objects, but perhaps large tensors
@@ -68,6 +68,9 @@ def serve(frames: Iterator[Frame], write: Callable[[bytes], None], layers: Mappi
                 reply, body = pack_error(error), {}
             reply["uses"] = pack_uses(list(adapter.uses)[reported:])
             write(encode(call_id, reply, body))
+            if head["call"]["operation"] == "load":
+                gc.collect()
+                gc.freeze()  # nor the submission's own modules
 
 
 def hide_harness() -> None:

@@ -36,8 +36,15 @@ from grader.sandbox.confine import (
     uid_of,
 )
 
-THREAD_VARIABLES = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""A fork after a multi-threaded torch operator hangs; with one thread there is none to lose."""
+TORCH_VARIABLES = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "THP_MEM_ALLOC_ENABLE": "1",
+}
+"""A fork after a multi-threaded torch operator hangs; with one thread there is none to lose. And large
+tensors come in huge pages: they go back to the system when they are freed (see `confine.give_memory_back`),
+and fetching each of their small pages anew takes longer than much of what is computed with them."""
 
 PRELOADABLE = ("torch._dynamo",)
 """What some submissions need, and a confined worker could not import: it wants a folder to write to.
@@ -106,7 +113,7 @@ class Zygote:
             [sys.executable, "-I", "-c", boot],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env=THREAD_VARIABLES | {"PYTHONHASHSEED": "0"},
+            env=TORCH_VARIABLES | {"PYTHONHASHSEED": "0"},
         )
         process.returncode = 0  # reaped in `close`; Popen need not warn about it
         theirs.close()
@@ -179,7 +186,7 @@ def main(fd: int) -> None:
 
 def _warm_up() -> None:
     """Import what workers need, and use once what is slow at first use, in one thread."""
-    os.environ.update(THREAD_VARIABLES)
+    os.environ.update(TORCH_VARIABLES)
     import torch
 
     torch.set_num_threads(1)

@@ -1,8 +1,8 @@
 """What grading costs beside the student's own code, in CPU time, one core, one run.
 
 Compares, on a correct submission:
-- the student's own code: constructors, forwards and backward passes of exactly the calls of a grade;
-- a warm, isolating grader: everything that the grading process and its worker spend;
+- the student's own code: constructors, forwards and backward passes, timed in the worker of a grade;
+- a warm, isolating grader: everything that the grading process and its worker spend in that same grade;
 - a fresh `pytest` process that runs the same checks in its own process with generated cases.
 
     python -m tests.bench.grading [SUBMISSION] [--rounds N]
@@ -21,6 +21,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader import adapters
+from grader.sandbox import worker
 from grader.sandbox.zygote import Zygote
 from tests.bench.memory import tree_pss_mb
 
@@ -37,6 +39,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
+    worker.Adapter = _Timed  # type: ignore[attr-defined,misc]
     zygote = Zygote.start()
     warm, own, fresh = [], [], []
     from grader.assignment import load_assignment
@@ -46,25 +49,28 @@ def main() -> None:
     assignment = load_assignment()
     files = read_submission(options.submission, assignment.files)
     grader = Grader(assignment, zygote)
-    with _recorded_calls() as (calls, worker_s):
-        grader.grade(files)  # warms up; its calls are replayed below
-        asked = list(calls)
+    with _noted() as noted:
+        grader.grade(files)
         for _ in range(options.rounds):
             grader.grade(files)  # the fresh process of the round before has cooled everything down
-            worker_s.clear()
-            before = time.process_time()
+            noted.clear()
+            before, began = time.process_time(), time.perf_counter()
             graded = grader.grade(files)
-            warm.append(time.process_time() - before + sum(worker_s))
-            own.append(_own_code_s(asked, files))
+            wall_s = time.perf_counter() - began
+            warm.append(time.process_time() - before + noted.worker_s)
+            # Of two processes that take turns, the clocks of CPU time tell well what a grade takes, but not
+            # what a moment of it takes; that both share one core, the clock on the wall tells.
+            own.append(warm[-1] * noted.own_s / wall_s)
             fresh.append(_fresh_pytest_s(options.submission))
     zygote.close()
 
-    print(f"{options.submission}: {graded.document['score']:g} points, {len(asked)} calls")
+    print(f"{options.submission}: {graded.document['score']:g} points, {noted.calls} calls")
     _row("student's own code", own, own)
     _row("warm grader, all", warm, own)
     _row("fresh pytest, generated cases", fresh, own)
-    overhead = statistics.median(w - o for w, o in zip(warm, own, strict=True))
-    print(f"beside the student's own code, as a ratio to it: {overhead / statistics.median(own):.2f}")
+    beside = [w / o - 1 for w, o in zip(warm, own, strict=True)]
+    spread = f"{min(beside):.2f} to {max(beside):.2f}"
+    print(f"beside the student's own code, as a ratio to it: {statistics.median(beside):.2f} ({spread})")
     ratios = [w / f for w, f in zip(warm, fresh, strict=True)]
     print(f"warm grader / fresh pytest: {statistics.median(ratios):.2f}")
     for path in (options.submission, WRONG):
@@ -77,59 +83,64 @@ def _row(name: str, seconds: list[float], unit: list[float]) -> None:
     print(f"{name:32} {median:6.2f} s CPU ({spread}), {median / statistics.median(unit):.2f} x own code")
 
 
+class _Timed(adapters.Adapter):
+    """Says with each answer how long the student's classes have run so far."""
+
+    _own_s = 0.0
+
+    @contextlib.contextmanager
+    def _student_code(self, doing: str, *kind: type) -> Iterator[None]:
+        with super()._student_code(doing, *kind):
+            began = time.perf_counter()
+            try:
+                yield
+            finally:
+                if not doing.startswith(_NOT_THE_STUDENTS):
+                    self._own_s += time.perf_counter() - began
+
+    def answer(self, call):
+        answer = super().answer(call)
+        answer.facts["own_s"] = self._own_s
+        return answer
+
+
+_NOT_THE_STUDENTS = ("loading", "reading", "setting")
+"""What the adapter does with their modules."""
+
+
+class _Noted:
+    """What is known of one grade's worker: its calls, its CPU time, and the wall time of the student's code."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.calls = 0
+        self.worker_s = self.own_s = 0.0
+
+
 @contextlib.contextmanager
-def _recorded_calls() -> Iterator[tuple[list, list]]:
-    """Note every call that a sandboxed submission gets, and the CPU time of every worker that ends."""
+def _noted() -> Iterator[_Noted]:
     from grader.sandbox.backend import SandboxSubmission
 
-    calls: list = []
-    worker_s: list[float] = []
+    noted = _Noted()
     call, end_worker = SandboxSubmission.call, SandboxSubmission._end_worker
 
     def noted_call(self, asked):
-        calls.append(asked)
-        return call(self, asked)
+        noted.calls += 1
+        answer = call(self, asked)
+        noted.own_s = max(noted.own_s, answer.facts["own_s"])
+        return answer
 
     def noted_end(self):
-        pid = self._channel.process.pid
-        worker_s.append(time.clock_gettime((~pid << 3) | 2))
+        noted.worker_s += time.clock_gettime((~self._channel.process.pid << 3) | 2)
         return end_worker(self)
 
     SandboxSubmission.call, SandboxSubmission._end_worker = noted_call, noted_end
     try:
-        yield calls, worker_s
+        yield noted
     finally:
         SandboxSubmission.call, SandboxSubmission._end_worker = call, end_worker
-
-
-def _own_code_s(calls: list, files) -> float:
-    """Replay the calls in this process and time only what runs inside the student's classes."""
-    import torch
-
-    from grader import adapters
-    from grader.assignment import load_assignment
-    from grader.loader import SubmissionModules
-
-    spent = 0.0
-
-    class Timed(adapters.Adapter):
-        @contextlib.contextmanager
-        def _student_code(self, *arguments, **options):
-            nonlocal spent
-            with super()._student_code(*arguments, **options):
-                before = time.process_time()
-                yield
-                spent += time.process_time() - before
-
-    adapter = Timed(SubmissionModules(files.files, files.parts), load_assignment().classes)
-    adapters.CLOSE_WATCH = 1 << 40  # the function mode is not the student's
-    adapter._collect = lambda tensors, *_: dict(tensors)
-    torch.set_num_threads(1)
-    with adapter.ready():
-        for call in calls:
-            with contextlib.suppress(Exception):
-                adapter.answer(call)
-    return spent
 
 
 def _fresh_pytest_s(submission: Path) -> float:

@@ -8,10 +8,8 @@ interrupted.
 from __future__ import annotations
 
 import argparse
-import importlib
 import io
 import os
-import pkgutil
 import sys
 import traceback
 from typing import NoReturn
@@ -19,6 +17,7 @@ from typing import NoReturn
 from grader import commands
 from grader.commands.arguments import EXIT_GRADER, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_OK, nobody_reads
 from grader.intake import InputError, Unreadable
+from grader.packages import modules_of
 from grader.text import one_line
 
 
@@ -54,8 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m grader", description="Grade HW3, Transformer from scratch.")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
-    for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
-        register = getattr(importlib.import_module(module.name), "register", None)
+    for module in modules_of(commands):
+        register = getattr(module, "register", None)
         if register is not None:
             register(subparsers)
     return parser

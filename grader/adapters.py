@@ -6,11 +6,7 @@ goes wrong there leaves as a `SubmissionError`, everything that comes out leaves
 
 from __future__ import annotations
 
-import builtins
-import dis
 import random
-import re
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,19 +17,17 @@ import torch
 from torch import nn
 
 from grader.device_watch import DeviceWatch, TwoDevices
-from grader.from_scratch import OperatorWatch
+from grader.from_scratch.watch import OperatorWatch
 from grader.loader import SubmissionModules
 from grader.stand_ins import StandIn, StandIns
+from grader.student_code import StudentCode, cut_to_size, is_stub
 from grader.submission import (
     Answer,
     BadReturn,
     Call,
     NotImportable,
-    OutOfMemory,
     PartMissing,
-    Raised,
     Run,
-    StubReached,
     SubmissionError,
     Tensors,
     WrongParameters,
@@ -43,19 +37,12 @@ from grader.switches import reset_switches, without_compiler
 from grader.terms import Target, Use
 from grader.wire import DTYPE_NAMES, MAX_BODY_BYTES
 
-MAX_TEXT = 500
-"""Characters of a student's error message that are kept."""
-
 CLOSE_WATCH = 16
 """Of so many calls one has a run under torch's function mode, which slows it down."""
-
-_RAISE = dis.opmap["RAISE_VARARGS"]
 
 _equal = torch.equal
 _named_parameters = nn.Module.named_parameters
 """As they are before a submission has put others in their place."""
-
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
 class Adapter:
@@ -79,8 +66,7 @@ class Adapter:
         keep_errors: bool = False,
     ) -> None:
         self._modules = modules
-        self._own_process = own_process
-        self._keep_errors = keep_errors
+        self._student_code = StudentCode(modules, own_process=own_process, keep_errors=keep_errors)
         self._classes: dict[str, type[nn.Module] | SubmissionError] = {}
         self._watch = OperatorWatch(modules, class_names)
         self._stand_ins = StandIns(modules, stand_ins)
@@ -188,8 +174,8 @@ class Adapter:
         try:
             found(**call.config)
         except Exception as error:
-            if _is_stub(error):
-                raise self._outcome(error, call.target.class_name, Raised) from error
+            if is_stub(error):
+                raise self._student_code.outcome(error, call.target.class_name) from error
             return Answer(facts={"raised": [kind.__name__ for kind in type(error).__mro__]})
         return Answer(facts={"raised": []})
 
@@ -303,49 +289,6 @@ class Adapter:
         with self._student_code("reading what was returned", BadReturn):
             return {name: _plain(called + name, tensor) for name, tensor in tensors.items()}
 
-    def _student_code(self, doing: str, kind: type[SubmissionError] = Raised) -> _StudentCode:
-        """Turn whatever comes out of the student's code inside into the outcome that it is."""
-        return _StudentCode(self, doing, kind)
-
-    def _passes(self, error: BaseException) -> bool:
-        """Whether an exception goes through as it is: an outcome already, Ctrl-C, or for a debugger."""
-        if isinstance(error, KeyboardInterrupt):
-            return self._own_process
-        return isinstance(error, SubmissionError) or (self._keep_errors and not _is_stub(error))
-
-    def _outcome(self, error: BaseException, doing: str, kind: type[SubmissionError]) -> SubmissionError:
-        where = self._where(error)
-        if _is_stub(error):
-            return StubReached(f"{doing} is not implemented yet", where)
-        if _is_out_of_memory(error):
-            return OutOfMemory(f"{doing} asked for more memory than there is", where)
-        return kind(f"{doing} raised {_describe(error)}", where)
-
-    def _where(self, error: BaseException) -> str:
-        if isinstance(error, SyntaxError) and error.filename is not None:
-            path = self._modules.path_of(error.filename)
-            if path is not None:
-                return f"{path}:{error.lineno}"
-        for frame in reversed(traceback.extract_tb(error.__traceback__)):
-            path = self._modules.path_of(frame.filename)
-            if path is not None:
-                return f"{path}:{frame.lineno}"
-        return ""
-
-
-class _StudentCode:
-    """What `Adapter._student_code` is: a class, since it is entered for every forward."""
-
-    def __init__(self, adapter: Adapter, doing: str, kind: type[SubmissionError]) -> None:
-        self._adapter, self._doing, self._kind = adapter, doing, kind
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        if error is not None and not self._adapter._passes(error):
-            raise self._adapter._outcome(error, self._doing, self._kind) from error
-
 
 def _in_order(
     given: Mapping[str, Any], order: tuple[str, ...], by_position: bool
@@ -449,40 +392,4 @@ def _kind(value: object) -> str:
         return "a single tensor"
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
-    return f"a {_text(type(value).__name__)}"
-
-
-def _is_stub(error: BaseException) -> bool:
-    """Whether a `raise NotImplementedError` was reached; torch's operators have their own."""
-    innermost = error.__traceback__
-    if not isinstance(error, NotImplementedError) or innermost is None:
-        return False
-    while innermost.tb_next is not None:
-        innermost = innermost.tb_next
-    return innermost.tb_frame.f_code.co_code[innermost.tb_lasti] == _RAISE
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    # Torch has names of its own for it, and another one where it goes backward.
-    said = _message(error)
-    return isinstance(error, MemoryError) or "can't allocate memory" in said or "bad_alloc" in said
-
-
-def _describe(error: BaseException) -> str:
-    kind, message = _text(type(error).__name__), _text(_message(error))
-    if isinstance(error, SyntaxError) and error.lineno is not None:
-        line = f", in `{error.text.strip()}`" if isinstance(error.text, str) and error.text.strip() else ""
-        message = _text(f"{error.msg}{line}")
-    return f"{kind}: {message}" if message else kind
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return builtins.str(error)
-    except BaseException:  # a hostile __str__ may raise anything
-        return "(its message could not be read)"
-
-
-def _text(message: str) -> str:
-    """Cut a student's text to size and take out what differs from run to run."""
-    return _ADDRESS.sub("0x...", message[: 4 * MAX_TEXT])[:MAX_TEXT]
+    return f"a {cut_to_size(type(value).__name__)}"

@@ -22,24 +22,24 @@ STUDENTS_MODULES = (
     "adapters",
     "assignment",
     "carry",
-    "cases",
     "check",
     "client",
     "debugger",
     "device_watch",
     "expect",
-    "from_scratch",
     "grouped",
     "hand_in",
     "home",
     "in_process",
     "intake",
     "loader",
+    "packages",
     "plugin",
     "recorded",
     "report",
     "running",
     "simplest",
+    "student_code",
     "submission",
     "switches",
     "terminal",
@@ -56,7 +56,7 @@ STUDENTS_MODULES = (
 )
 """What `check` and `submission` need, by name: what is not named stays with staff."""
 
-STUDENTS_FOLDERS = ("checks/public", "stand_ins")
+STUDENTS_FOLDERS = ("cases", "checks/public", "from_scratch", "stand_ins")
 
 
 def autograder(out: Path) -> None:

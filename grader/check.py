@@ -91,7 +91,7 @@ def on_cases(family: str, *, look_at: str, own_parts: bool = False) -> Callable[
     """Make a check of a function that takes a part's client and one case of the family.
 
     Args:
-        family: a name in `strategies.FAMILIES`.
+        family: the name of one in `strategies/`.
         look_at: class, method and idea that a student should look at when it fails.
         own_parts: it is about the student's own parts together; a wrong part before this one counts.
     """

@@ -211,7 +211,7 @@ class Grader:
     def _cases_for(self, seed: int | None) -> Mapping[str, Sequence[Case]]:
         if seed is None:
             return recorded()
-        from grader.strategies import DrawnCases  # and Hypothesis with it, which nothing else needs
+        from grader.strategies.drawing import DrawnCases  # and Hypothesis with it, which nothing else needs
 
         return self._cases.setdefault(seed, DrawnCases(seed))
 

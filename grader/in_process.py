@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from grader.adapters import Adapter
-from grader.from_scratch import uses_in_source
+from grader.from_scratch.source import uses_in_source
 from grader.loader import SubmissionModules
 from grader.stand_ins import StandIn
 from grader.submission import Answer, Call, TimedOut

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from grader.cases import CASE_CLASSES, Case
+from grader import cases
+from grader.cases import Case
+from grader.packages import modules_of
 
 CASES_FILE = Path(__file__).with_name("cases.json")
 
@@ -21,13 +23,13 @@ def recorded(path: Path = CASES_FILE) -> dict[str, list[Case]]:
     return {name: [from_json(entry) for entry in entries] for name, entries in raw.items()}
 
 
-def as_text(cases: Mapping[str, Sequence[Case]]) -> str:
+def as_text(families: Mapping[str, Sequence[Case]]) -> str:
     """The text of such a file, one case a line."""
-    families = []
-    for name, of_family in cases.items():
+    texts = []
+    for name, of_family in families.items():
         lines = [json.dumps(to_json(case)) for case in of_family]
-        families.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
-    return "{\n" + ",\n".join(families) + "\n}\n"
+        texts.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
+    return "{\n" + ",\n".join(texts) + "\n}\n"
 
 
 def to_json(case: Case) -> dict[str, Any]:
@@ -40,4 +42,11 @@ def from_json(entry: Mapping[str, Any]) -> Case:
     values: dict[str, Any] = {
         k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "case"
     }
-    return CASE_CLASSES[entry["case"]](**values)
+    return _classes()[entry["case"]](**values)
+
+
+@cache
+def _classes() -> dict[str, type[Case]]:
+    """The classes of all cases, whichever files of `cases/` they are in."""
+    found = [value for module in modules_of(cases) for value in vars(module).values()]
+    return {kind.__name__: kind for kind in found if isinstance(kind, type) and issubclass(kind, Case)}

@@ -11,13 +11,10 @@ from dataclasses import asdict, replace
 from functools import lru_cache
 from itertools import chain, islice
 
-from grader.cases import MASKS, PADDINGS, Case
+from grader.cases import Case
 
 _SEEDS = 8
 """By their remainders seeds decide how arguments are handed over, see `Case.by_position` and `inputs`."""
-
-_ORDER = {kind: place for kinds in (MASKS, PADDINGS) for place, kind in enumerate(kinds)}
-_USUAL = {"causal": True, "norm_first": True}
 
 
 def size(case: Case) -> int:
@@ -54,7 +51,7 @@ def _small(case: Case) -> Sequence[Case]:
 def _oddity(case: Case) -> tuple[int, ...]:
     """How far it is, in masks and switches, from what a student would try first."""
     return tuple(
-        _ORDER.get(value, len(_ORDER)) if isinstance(value, str) else int(value != _USUAL.get(name, False))
+        case.kinds[name].index(value) if isinstance(value, str) else int(value != (name in case.usual))
         for name, value in asdict(case).items()
         if isinstance(value, (str, bool)) and name != "training"
     )

@@ -9,17 +9,20 @@ from dataclasses import asdict, fields
 import pytest
 import torch
 
-from grader.cases import AttentionCase, BlockCase, MultiHeadCase, SequenceCase
+from grader.cases.attention import AttentionCase
+from grader.cases.block import BlockCase
+from grader.cases.multi_head import MultiHeadCase
+from grader.cases.sequence import SequenceCase
 from grader.recorded import from_json, recorded, to_json
 from grader.simplest import simpler, size
-from grader.strategies import FAMILIES, RECORD_SEED, draw
+from grader.strategies.drawing import RECORD_SEED, draw, families
 
 ALL = [(name, case) for name, cases in recorded().items() for case in cases]
 
 
 def test_every_family_is_recorded_with_about_25_cases() -> None:
     """Nothing is missing from the file, and nothing is left over."""
-    assert set(recorded()) == set(FAMILIES)
+    assert set(recorded()) == set(families())
     for name, cases in recorded().items():
         assert 20 <= len(cases) <= 50, name
         assert len(set(cases)) == len(cases), name
@@ -40,13 +43,13 @@ def test_equal_cases_give_equal_tensors() -> None:
                 assert torch.equal(getattr(case, name), getattr(twin, name))
 
 
-@pytest.mark.parametrize("name", sorted(FAMILIES))
+@pytest.mark.parametrize("name", sorted(families()))
 def test_both_modes_and_every_choice_are_met(name: str) -> None:
     """Train and eval mode come about equally often; every mask and padding of the family is there."""
     cases = recorded()[name]
     training = sum(case.training for case in cases)
     assert abs(2 * training - len(cases)) <= 3
-    drawn = draw(FAMILIES[name], RECORD_SEED + 1)
+    drawn = draw(families()[name], RECORD_SEED + 1)
     for field in fields(cases[0]):
         if field.type in ("str", "bool"):
             assert {getattr(c, field.name) for c in drawn} == {getattr(c, field.name) for c in cases}
@@ -118,12 +121,12 @@ def test_small_blocks_feed_their_norms_small_values() -> None:
 
 def test_drawing_again_gives_the_same_cases() -> None:
     """One number, one draw."""
-    family = FAMILIES["multi_head"]
+    family = families()["multi_head"]
     assert draw(family, 5) == draw(family, 5)
     assert draw(family, 5) != draw(family, 6)
 
 
-@pytest.mark.parametrize("name", sorted(FAMILIES))
+@pytest.mark.parametrize("name", sorted(families()))
 def test_every_case_has_simpler_ones(name: str) -> None:
     """They are smaller and no odder, the plainest first; the last are of the case's own kind, mode and ways."""
     family = recorded()[name]

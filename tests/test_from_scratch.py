@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from grader.assignment import Assignment
-from grader.from_scratch import uses_in_source
+from grader.from_scratch.source import uses_in_source
 from grader.grading import Grader, Options
 from grader.loader import SubmissionModules, find_parts
 from grader.sandbox.zygote import Zygote

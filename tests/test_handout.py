@@ -21,7 +21,7 @@ from grader.audit import mutants
 from grader.check import Check
 from grader.intake import SubmissionFiles, read_submission
 from grader.misconceptions import misconceptions_about
-from grader.strategies import FAMILIES
+from grader.strategies.drawing import families
 from grader.toml import read_toml
 from tests.conftest import Grade, outcomes
 from tests.submissions import ROOT, reference, starter, submission
@@ -145,7 +145,7 @@ def test_nothing_hidden_leaks(handout: Path) -> None:
 def _secrets() -> Iterator[str]:
     assignment = load_assignment()
     public = {check.family for check in _checks(assignment, hidden=False)}
-    yield from FAMILIES.keys() - public
+    yield from families().keys() - public
     for entry, check in zip(
         [e for e in assignment.checks.values() if e.hidden], _checks(assignment, hidden=True), strict=True
     ):

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from grader.cases import BlockCase, MultiHeadCase
+from grader.cases.block import BlockCase
+from grader.cases.multi_head import MultiHeadCase
 from grader.checks.public import oracles
 from grader.recorded import recorded
 from reference.attention import ScaledDotProductAttention

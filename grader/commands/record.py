@@ -16,12 +16,13 @@ def register(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from grader import recorded, strategies
+    from grader.recorded import CASES_FILE
+    from grader.strategies.drawing import families, record
 
-    unknown = sorted(set(options.families) - set(strategies.FAMILIES))
+    unknown = sorted(set(options.families) - set(families()))
     if unknown:
-        known = ", ".join(strategies.FAMILIES)
+        known = ", ".join(families())
         raise InputError(f"FAMILY: must be one of {known}; got {', '.join(unknown)}")
-    strategies.record(options.families)
-    print(f"recorded {recorded.CASES_FILE}")
+    record(options.families)
+    print(f"recorded {CASES_FILE}")
     return EXIT_OK

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from grader.adapters import Adapter
-from grader.from_scratch import uses_in_source
+from grader.from_scratch.source import uses_in_source
 from grader.loader import SubmissionModules
 from grader.sandbox.confine import ROOT, Layer
 from grader.sandbox.protocol import (

@@ -21,7 +21,7 @@ from grader.in_process import InProcessSubmission
 from grader.intake import read_submission
 from grader.loader import SubmissionModules
 from grader.running import run_pytest
-from grader.strategies import FAMILIES
+from grader.strategies.drawing import families
 
 CASES = 25
 
@@ -34,7 +34,7 @@ class GeneratedRun(CheckRun):
         if check.family is None:
             self._must_pass(check, None)
             return
-        kinds = FAMILIES[check.family].values()
+        kinds = families()[check.family].values()
         strategy = st.sampled_from([cases for cases, count in kinds for _ in range(count)]).flatmap(_itself)
 
         @settings(

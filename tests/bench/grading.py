@@ -86,11 +86,14 @@ def _row(name: str, seconds: list[float], unit: list[float]) -> None:
 class _Timed(adapters.Adapter):
     """Says with each answer how long the student's classes have run so far."""
 
-    _own_s = 0.0
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self._untimed, self._student_code = self._student_code, self._timed
+        self._own_s = 0.0
 
     @contextlib.contextmanager
-    def _student_code(self, doing: str, *kind: type) -> Iterator[None]:
-        with super()._student_code(doing, *kind):
+    def _timed(self, doing: str, *kind: type) -> Iterator[None]:
+        with self._untimed(doing, *kind):
             began = time.perf_counter()
             try:
                 yield

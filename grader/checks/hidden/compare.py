@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from grader import expect
-from grader.cases import Case, SequenceCase
+from grader.cases import Case
+from grader.cases.sequence import SequenceCase
 from grader.checks.public.far import FAR, far_out
 from grader.client import PartClient
 

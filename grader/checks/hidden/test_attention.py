@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader import expect
-from grader.cases import AttentionCase
+from grader.cases.attention import AttentionCase
 from grader.check import on_cases
 from grader.checks.hidden.compare import expect_float32, expect_gradients, expect_output
 from grader.checks.public.far import FAR, far_out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.cases import MultiHeadCase
+from grader.cases.multi_head import MultiHeadCase
 from grader.check import on_cases
 from grader.checks.hidden.compare import expect_float32, expect_sequence_gradients, expect_sequence_output
 from grader.client import PartClient

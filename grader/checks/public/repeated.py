@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from grader import expect
-from grader.cases import Case, SequenceCase
+from grader.cases import Case
+from grader.cases.sequence import SequenceCase
 from grader.client import Outputs, PartClient
 from grader.submission import Raised
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from grader import expect
-from grader.cases import AttentionCase
+from grader.cases.attention import AttentionCase
 from grader.check import on_cases
 from grader.checks.public import oracles
 from grader.checks.public.placed import expect_dtype_and_device

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from grader import expect
-from grader.cases import BlockCase
+from grader.cases.block import BlockCase
 from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.parameters import count, expect_parameters

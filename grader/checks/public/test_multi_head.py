@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from grader import expect
-from grader.cases import MultiHeadCase
+from grader.cases.multi_head import MultiHeadCase
 from grader.check import on_cases, once
 from grader.checks.public import oracles
 from grader.checks.public.far import FAR, far_out

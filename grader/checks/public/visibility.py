@@ -10,7 +10,9 @@ from typing import Any
 import torch
 
 from grader import expect
-from grader.cases import AttentionCase, Case, SequenceCase
+from grader.cases import Case
+from grader.cases.attention import AttentionCase
+from grader.cases.sequence import SequenceCase
 from grader.client import Outputs, PartClient
 from grader.submission import SubmissionError
 

@@ -35,7 +35,7 @@ from grader.submission import (
 )
 from grader.switches import reset_switches, without_compiler
 from grader.terms import Target, Use
-from grader.wire import DTYPE_NAMES, MAX_BODY_BYTES
+from grader.wire import DTYPE_NAMES, MAX_ANSWER_BODY_BYTES
 
 CLOSE_WATCH = 16
 """Of so many calls one has a run under torch's function mode, which slows it down."""
@@ -92,7 +92,10 @@ class Adapter:
         self._watch.part = call.target.part
         operation: Callable[[Call], Answer] = getattr(self, f"_{call.operation}")
         try:
-            return operation(call)
+            answer = operation(call)
+            if sum(t.nbytes for run in answer.runs for t in run.values()) > MAX_ANSWER_BODY_BYTES // 2:
+                raise BadReturn(f"what {call.target.class_name} returns is far too large")
+            return answer
         except SubmissionError as error:
             error.where = error.where or self._modules.parts.get(call.target.part, "")
             raise
@@ -341,7 +344,7 @@ def _plain(name: str, tensor: torch.Tensor) -> torch.Tensor:
         raise BadReturn(f"{name} is on the device {tensor.device.type}, the inputs are on the cpu")
     if tensor.dtype not in DTYPE_NAMES:
         raise BadReturn(f"{name} has dtype {tensor.dtype}, which no output can have")
-    if tensor.numel() * tensor.element_size() > MAX_BODY_BYTES // 4:
+    if tensor.numel() * tensor.element_size() > MAX_ANSWER_BODY_BYTES // 4:
         raise BadReturn(f"{name} has shape {tuple(tensor.shape)}, which is far too large")
     # A copy of its own: the student may write into the same memory in the next run.
     plain = tensor.detach()

@@ -115,7 +115,7 @@ class PartClient:
         answer = self._ask(call, fixed_dtype=options.get("dtype") is not None)
         changed = _list(answer.facts.get("changed"), len(asked))
         found = [
-            Outputs(self._of_contract(run.tensors, outputs), _strings(names))
+            Outputs(self._of_contract(run.tensors, outputs), _names_of(run, names))
             for run, outputs, names in zip(asked, answer.runs, changed, strict=True)
         ]
         if question is not None:
@@ -308,6 +308,14 @@ def _strings(value: object) -> list[str]:
     if not all(isinstance(text, str) for text in texts):
         raise Died("the worker's answer is not of the expected form")
     return [one_line(text, 100) for text in texts]
+
+
+def _names_of(run: Run, value: object) -> list[str]:
+    """Names of tensors that the run was given."""
+    names = _list(value)
+    if not all(isinstance(name, str) and name in run.tensors for name in names):
+        raise Died("the worker's answer is not of the expected form")
+    return names
 
 
 def _parameter_fact(entry: object) -> ParameterFact:

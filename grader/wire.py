@@ -23,6 +23,10 @@ HEADER = struct.Struct("!4sQII")
 MAGIC = b"HW3\x01"
 MAX_HEAD_BYTES = 1 << 20
 MAX_BODY_BYTES = 64 << 20
+MAX_ANSWER_HEAD_BYTES = 128 << 10
+MAX_ANSWER_BODY_BYTES = 8 << 20
+"""Ten times what a right answer needs: a hostile worker could send as much each time, to fill our memory."""
+
 MAX_DIMENSIONS = 16
 ALIGNMENT = 8
 """Every tensor begins at a multiple of so many bytes in the body, zeros between."""
@@ -65,12 +69,14 @@ def encode(call_id: int, head: Mapping[str, Any], tensors: Mapping[str, torch.Te
     return b"".join([HEADER.pack(MAGIC, call_id, len(packed), sum(map(len, body))), packed, *body])
 
 
-def decode_header(header: Bytes) -> tuple[int, int, int]:
-    """Return the call's id and the lengths of head and body, none above its cap."""
+def decode_header(header: Bytes, *, of_answer: bool = False) -> tuple[int, int, int]:
+    """Return the call's id and the lengths of head and body, none above the cap of a call or an answer."""
     magic, call_id, head_bytes, body_bytes = HEADER.unpack(header)
     if magic != MAGIC:
         raise MalformedFrame("the frame does not begin as one")
-    if head_bytes > MAX_HEAD_BYTES or body_bytes > MAX_BODY_BYTES:
+    max_head = MAX_ANSWER_HEAD_BYTES if of_answer else MAX_HEAD_BYTES
+    max_body = MAX_ANSWER_BODY_BYTES if of_answer else MAX_BODY_BYTES
+    if head_bytes > max_head or body_bytes > max_body:
         raise MalformedFrame(f"the frame is too large ({head_bytes} + {body_bytes} bytes)")
     return call_id, head_bytes, body_bytes
 

@@ -16,7 +16,7 @@ from grader.sandbox.backend import SandboxSubmission, Source
 from grader.sandbox.budget import Budget, TimeLimits
 from grader.sandbox.confine import Limits
 from grader.sandbox.zygote import Zygote
-from grader.submission import Answer, Call, Died, Run, TimedOut
+from grader.submission import Answer, BadReturn, Call, Died, Run, TimedOut
 from tests.conftest import Grade, outcomes, output
 from tests.submissions import edited, reference, submission, with_part
 
@@ -258,6 +258,39 @@ def test_a_forged_answer_is_an_outcome(grade: Grade, name: str) -> None:
     document = grade(edited("attention", (FORWARD, f"        {code}\n{FORWARD}")), "attention")
     assert set(outcomes(document).values()) == {"died"}
     assert document["score"] == 0
+
+
+STUFFED = {
+    "a tensor too many": ("torch.zeros(1)", "0/more", "that were not asked for"),
+    "a run too many": ("torch.zeros(1)", "7/output", "that were not asked for"),
+    "too large": ("torch.zeros(2 << 20)", "0/output", "the frame is too large"),
+}
+
+
+@pytest.mark.parametrize("name", STUFFED)
+def test_an_answer_that_is_stuffed_is_an_outcome(
+    sandboxed: Opened, assignment: Assignment, name: str
+) -> None:
+    """Whoever takes the harness over cannot fill the grader's memory, answer after answer."""
+    tensor, where, said = STUFFED[name]
+    one = sandboxed(
+        "import sys; frame = sys._getframe()\n"
+        "        while 'pack_answer' not in frame.f_globals: frame = frame.f_back\n"
+        "        known = frame.f_globals; honest = known['encode']\n"
+        f"        known['encode'] = lambda n, head, body: honest(n, head, body | {{'{where}': {tensor}}})"
+    )
+    with pytest.raises(Died, match=said):
+        one.call(attention_calls(assignment, 1)[0])
+
+
+def test_returning_far_too_much_is_a_bad_return(sandboxed: Opened, assignment: Assignment) -> None:
+    """Honest code that returns more than anybody asks for hears of it in its own words."""
+    one = sandboxed("return q, torch.ones(300_000, dtype=torch.float64)")
+    with pytest.raises(BadReturn, match="far too large"):
+        one.call(attention_calls(assignment, 1)[0])
+    one = sandboxed("return torch.ones(200_000).double(), torch.ones(200_000).double()")
+    with pytest.raises(BadReturn, match="far too large"):
+        one.call(replace(attention_calls(assignment, 1)[0], runs=2 * attention_calls(assignment, 1)[0].runs))
 
 
 def test_the_harness_is_out_of_sight(grade: Grade) -> None:

@@ -111,6 +111,14 @@ def test_a_malformed_header_is_refused(header: bytes) -> None:
         decode_header(header)
 
 
+def test_an_answer_may_be_less_large_than_a_call() -> None:
+    """A hostile worker sends as much as it may, each time."""
+    for header in (HEADER.pack(MAGIC, 1, 1 << 20, 0), HEADER.pack(MAGIC, 1, 2, 64 << 20)):
+        decode_header(header)
+        with pytest.raises(MalformedFrame):
+            decode_header(header, of_answer=True)
+
+
 def _decoded(frame: bytes) -> tuple[dict, dict[str, torch.Tensor]]:
     call_id, head_bytes, body_bytes = decode_header(frame[: HEADER.size])
     head_end = HEADER.size + head_bytes

@@ -180,7 +180,7 @@ class SandboxSubmission:
             if "error" in head:
                 error: SubmissionError = self._checked(unpack_error, head["error"])
                 return error
-            answer: Answer = self._checked(unpack_answer, head.get("answer"), tensors, len(call.runs))
+            answer: Answer = self._checked(unpack_answer, head.get("answer"), tensors, call)
         except SubmissionError as error:
             return error
         return answer

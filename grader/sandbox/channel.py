@@ -69,7 +69,9 @@ class Channel:
         self._send()
         while True:
             if not head_end and len(self._incoming) >= HEADER.size:
-                answered, head_bytes, body_bytes = decode_header(self._incoming[: HEADER.size])
+                answered, head_bytes, body_bytes = decode_header(
+                    self._incoming[: HEADER.size], of_answer=True
+                )
                 if answered != call_id:
                     raise MalformedFrame("the answer belongs to another call")
                 head_end = HEADER.size + head_bytes

@@ -124,17 +124,22 @@ def pack_answer(answer: Answer) -> tuple[dict[str, Any], Tensors]:
     return head, tensors
 
 
-def unpack_answer(head: object, tensors: Mapping[str, torch.Tensor], runs: int) -> Answer:
+def unpack_answer(head: object, tensors: Mapping[str, torch.Tensor], call: Call) -> Answer:
     """Rebuild the answer that `pack_answer` flattened.
 
     Args:
-        runs: how many were asked for; an answer has so many, or none.
+        call: what was asked for. An answer has as many runs, or none, and nothing of a forward but its
+            outputs: all tensors share their memory, so that one too many would be kept with the others.
     """
     if not isinstance(head, dict) or not isinstance(head.get("facts"), dict):
         raise MalformedFrame("the answer has no facts")
-    if type(head.get("runs")) is not int or head["runs"] not in (0, runs):
-        raise MalformedFrame(f"the answer is not about the {runs} runs that were asked for")
+    if type(head.get("runs")) is not int or head["runs"] not in (0, len(call.runs)):
+        raise MalformedFrame(f"the answer is not about the {len(call.runs)} runs that were asked for")
     by_run = _grouped(tensors)
+    names = {name for run in by_run.values() for name in run}
+    strangers = names - set(call.target.outputs) if call.operation == "forward" else ()
+    if strangers or not by_run.keys() <= {str(index) for index in range(head["runs"])}:
+        raise MalformedFrame("the answer has tensors that were not asked for")
     return Answer([by_run.get(str(index), {}) for index in range(head["runs"])], head["facts"])
 
 

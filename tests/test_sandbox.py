@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,8 +15,9 @@ from grader.assignment import Assignment
 from grader.grading import Grader, Options
 from grader.sandbox.backend import SandboxSubmission, Source
 from grader.sandbox.budget import Budget, TimeLimits
+from grader.sandbox.channel import Channel
 from grader.sandbox.confine import Limits
-from grader.sandbox.zygote import Zygote
+from grader.sandbox.zygote import WorkerProcess, Zygote
 from grader.submission import Answer, BadReturn, Call, Died, Run, TimedOut
 from tests.conftest import Grade, outcomes, output
 from tests.submissions import edited, reference, submission, with_part
@@ -103,6 +105,32 @@ def test_output_is_drained_and_capped(grader: Grader) -> None:
     assert graded.document["extra_data"]["parts"]["attention"]["score"] == 30
     assert len(graded.printed) <= 64 << 10
     assert graded.printed.startswith("xxx")
+
+
+class Refilled(socket.socket):
+    """Whenever it is read, its other end has printed more already."""
+
+    reads = 0
+    printer: socket.socket
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        self.reads += 1
+        assert self.reads < 1000, "somebody goes on reading"
+        self.printer.send(b"yes" * 1000)
+        return super().recv(size, flags)
+
+
+def test_who_prints_without_end_is_not_waited_for() -> None:
+    """What is there is taken; a worker that prints faster than anybody reads holds nobody up."""
+    frames, theirs = socket.socketpair()
+    output, printed = socket.socketpair()
+    endless = Refilled(fileno=output.detach())
+    endless.printer = printed
+    with frames, theirs, endless, printed:
+        channel = Channel(WorkerProcess(0, frames, endless))
+        channel.drain()
+        assert channel.output.startswith(b"yesyes")
+        assert len(channel.output) == 64 << 10
 
 
 def test_a_death_at_import_leaves_the_other_parts(grade: Grade) -> None:

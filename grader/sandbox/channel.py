@@ -24,6 +24,8 @@ MAX_LATE_PIECES = 1000
 """Pieces of an answer that are taken after time was up; no honest one has more."""
 
 _CHUNK = 1 << 17
+_MAX_DRAINED_PIECES = 64
+"""More than a socket holds at a time."""
 
 
 class ChannelClosed(Exception):
@@ -88,9 +90,10 @@ class Channel:
         return decode(packed, body)
 
     def drain(self) -> None:
-        """Take what the worker has printed so far."""
-        while self._output_open and self._read_output():
-            pass
+        """Take what the worker has printed so far; one that goes on printing is not waited for."""
+        for _ in range(_MAX_DRAINED_PIECES):
+            if not (self._output_open and self._read_output()):
+                return
 
     def _send(self) -> None:
         """Let go what the socket takes."""

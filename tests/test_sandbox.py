@@ -114,6 +114,7 @@ class Refilled(socket.socket):
     printer: socket.socket
 
     def recv(self, size: int, flags: int = 0) -> bytes:
+        """Read after the other end has printed once more."""
         self.reads += 1
         assert self.reads < 1000, "somebody goes on reading"
         self.printer.send(b"yes" * 1000)

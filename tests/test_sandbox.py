@@ -220,8 +220,8 @@ def test_a_call_that_is_forgiven_leaves_all_patience(sandboxed: Opened, assignme
 def test_a_batch_may_be_larger_than_a_socket_takes(sandboxed: Opened, assignment: Assignment) -> None:
     """Calls and answers of megabytes pass each other; neither side waits for the other for ever."""
     one = sandboxed("pass", call_s=20.0)
-    answers = list(one.answers(attention_calls(assignment, *[1200] * 5)))
-    assert [type(answer) for answer in answers] == [Answer] * 5
+    answers = list(one.answers(attention_calls(assignment, *[500] * 8)))
+    assert [type(answer) for answer in answers] == [Answer] * 8
 
 
 def test_answers_that_nobody_takes_are_not_the_next_ones(sandboxed: Opened, assignment: Assignment) -> None:
